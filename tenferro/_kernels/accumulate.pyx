@@ -1,0 +1,107 @@
+"""Adding gradients in place."""
+
+cimport cython
+
+import numpy as np
+
+cimport numpy as cnp
+
+cnp.import_array()
+
+cdef enum:
+    NOGIL_SIZE = 20000
+
+
+cdef inline bint is_float(int t) noexcept nogil:
+    return t == cnp.NPY_FLOAT64 or t == cnp.NPY_FLOAT32 or t == cnp.NPY_COMPLEX128 or t == cnp.NPY_COMPLEX64
+
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef void add_row(real *out, const real *g, cnp.npy_intp n, cnp.npy_intp step) noexcept nogil:
+    cdef cnp.npy_intp i
+    if step:
+        for i in range(n):
+            out[i] += g[i]
+    else:
+        for i in range(n):
+            out[i] += g[0]
+
+
+@cython.final
+@cython.auto_pickle(False)
+cdef class Accumulate:
+    cpdef object add_into(self, object out, object g):
+        cdef cnp.ndarray a, b
+        cdef cnp.npy_intp n
+        cdef char *po
+        cdef char *pg
+        cdef int t
+        if cnp.PyArray_CheckExact(out) and cnp.PyArray_CheckExact(g):
+            a = <cnp.ndarray>out
+            b = <cnp.ndarray>g
+            t = cnp.PyArray_TYPE(a)
+            if (is_float(t) and cnp.PyArray_TYPE(b) == t and cnp.PyArray_ISCARRAY(a) and cnp.PyArray_ISCARRAY_RO(b)
+                    and cnp.PyArray_SAMESHAPE(a, b)):
+                po = <char *>cnp.PyArray_DATA(a)
+                pg = <char *>cnp.PyArray_DATA(b)
+                n = cnp.PyArray_SIZE(a)
+                if pg == po or pg + cnp.PyArray_NBYTES(b) <= po or po + cnp.PyArray_NBYTES(a) <= pg:
+                    if t == cnp.NPY_COMPLEX128 or t == cnp.NPY_COMPLEX64:
+                        n *= 2
+                    if n < NOGIL_SIZE:
+                        if t == cnp.NPY_FLOAT64 or t == cnp.NPY_COMPLEX128:
+                            add_row[double](<double *>po, <const double *>pg, n, 1)
+                        else:
+                            add_row[float](<float *>po, <const float *>pg, n, 1)
+                    else:
+                        with nogil:
+                            if t == cnp.NPY_FLOAT64 or t == cnp.NPY_COMPLEX128:
+                                add_row[double](<double *>po, <const double *>pg, n, 1)
+                            else:
+                                add_row[float](<float *>po, <const float *>pg, n, 1)
+                    return None
+        np.add(out, g, out=out)
+
+    cpdef object add_at(self, object out, object index, object g):
+        if is_basic(index):
+            out[index] += g
+        else:
+            np.add.at(out, index, g)
+
+    cpdef object add_item(self, object out, object index, object g):
+        cdef cnp.ndarray a, b
+        cdef cnp.npy_intp i
+        cdef char *place
+        if cnp.PyArray_CheckExact(out) and cnp.PyArray_CheckExact(g):
+            a = <cnp.ndarray>out
+            b = <cnp.ndarray>g
+            if (cnp.PyArray_NDIM(a) == 1 and cnp.PyArray_NDIM(b) == 0 and cnp.PyArray_TYPE(a) == cnp.PyArray_TYPE(b)
+                    and cnp.PyArray_ISBEHAVED(a) and cnp.PyArray_ISBEHAVED_RO(b)):
+                i = index
+                if i < 0:
+                    i += cnp.PyArray_DIM(a, 0)
+                if 0 <= i < cnp.PyArray_DIM(a, 0):
+                    place = <char *>cnp.PyArray_DATA(a) + i * cnp.PyArray_STRIDE(a, 0)
+                    if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT64:
+                        (<double *>place)[0] += (<double *>cnp.PyArray_DATA(b))[0]
+                        return None
+                    if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT32:
+                        (<float *>place)[0] += (<float *>cnp.PyArray_DATA(b))[0]
+                        return None
+        out[index] += g
+
+
+cdef bint is_basic(object index):
+    if type(index) is tuple:
+        for part in index:
+            if not (type(part) is int or type(part) is slice or part is None or part is Ellipsis):
+                return False
+        return True
+    return type(index) is int or type(index) is slice or index is None or index is Ellipsis
+
+
+accumulate = Accumulate()

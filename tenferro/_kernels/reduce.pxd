@@ -1,0 +1,2 @@
+cdef class Reduce:
+    cpdef object sum(self, object x, object axis=*, bint keepdims=*)

@@ -1,0 +1,536 @@
+"""Passes: the backward walk and the forward sweep over recorded nodes.
+
+A pass moves cotangents from outputs to inputs (`Pass.pull`) or tangents the other way
+(`Pass.push`).  It visits only nodes between the two, never recurses, and runs the same rules on
+plain arrays and, where the derivative is itself to be differentiated, on tracked values.
+
+This module runs interpreted or compiled (`passes.pxd` has the types); both give the same bits.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from ._kernels import accumulate, layout, product
+from .errors import NoRuleError, RuntimeStateError, ShapeMismatchError
+from .primitive import ALL_LIKES, ANS_PLACE, LIKE, PARAM, WANTED, Factor, G, registry
+from .tape import Guarded, kept_value, release
+
+
+class Acc:
+    """A node's cotangent while its contributions arrive.
+
+    ``owned`` says that nobody else holds ``total``, so that it may be added to in place;
+    ``scattered`` has the indexed contributions of a recording pass, which become one operation;
+    ``placed`` says that the node has its place in the order already.
+    """
+
+    __slots__ = ("owned", "placed", "scattered", "total")
+
+
+#: Held by the one pass that keeps its accumulators on the nodes themselves; a pass that runs inside
+#: or beside it keeps them in a dict.
+_resident = threading.Lock()
+
+
+#: How to make a tracked value of an array and a node; `recording` fills it in.
+box: Any = None
+
+
+def install(function):
+    global box
+    box = function
+
+
+def as_array(value):
+    """A rule's result as an array: NumPy gives a scalar for rank 0."""
+    return np.asarray(value) if isinstance(value, (np.generic, float, int, complex)) else value
+
+
+def fit(value, like):
+    """Bring a contribution to its operand's exact shape and dtype."""
+    if value.shape != like.shape:
+        value = registry["unbroadcast"](value, shape=like.shape)
+    if value.dtype != like.dtype:
+        value = registry["cast"](value, dtype=like.dtype)
+    return value
+
+
+class Pass:
+    """One walk over the nodes between outputs and wanted inputs.
+
+    Parameters
+    ----------
+    level : int
+        The level whose leaves are differentiated by.
+    floor : int
+        Nodes whose ``top`` is below it are outside.
+    record : bool
+        Rules get tracked operands where those depend on a level below, so that the derivative can
+        itself be differentiated.
+    consume : bool
+        Drop what each node keeps as soon as it has been used.
+    wanted : set of Node, optional
+        The inputs whose cotangents are returned, besides those with a slot.  A recording pass
+        visits only nodes that lead to one; any other visits what depends on ``level``.
+    """
+
+    def __init__(self, level, floor, record, consume, wanted=None):
+        self.level = level
+        self.floor = floor
+        self.record = record
+        self.consume = consume
+        self.wanted = wanted
+        self.marks = None
+        self.accs = {}
+        self.results = {}
+        self.quiet = None
+        self.stack = self.pending = []
+        self.resident = _resident.acquire(False)
+
+    def useful(self, node):
+        if self.marks is not None:
+            return node in self.marks
+        return node.level <= self.level and node.top >= self.floor
+
+    def order(self, outs):
+        """The useful nodes that ``outs`` depend on, every one after its parents, each with an Acc."""
+        order = self.pending = []
+        stack = self.stack = []
+        for node in outs:
+            if self.useful(node):
+                stack.append(node)
+        while stack:
+            node = stack[-1]
+            acc = self.acc_of(node)
+            if acc is None:
+                if node.freed:
+                    raise RuntimeStateError(
+                        given="a graph whose saved values were freed by an earlier pass",
+                        expected="a live graph",
+                        remedy="pass retain_graph=True to the earlier backward(), or compute the output again",
+                    )
+                self.new_acc(node)
+                for i in range(node.count):
+                    p = node.parent(i)
+                    if p is not None and self.useful(p) and self.acc_of(p) is None:
+                        stack.append(p)
+            else:
+                stack.pop()
+                if not acc.placed:
+                    acc.placed = True
+                    order.append(node)
+        return order
+
+    def mark(self, order):
+        """Restrict the pass to nodes that lead to a wanted one; returns the order so reduced."""
+        marks = set(self.wanted)
+        kept = []
+        for node in order:
+            if node not in marks:
+                for i in range(node.count):
+                    if node.parent(i) in marks:
+                        marks.add(node)
+                        break
+                else:
+                    self.take(node)
+                    continue
+            kept.append(node)
+        self.marks = marks
+        self.pending = kept
+        return kept
+
+    # ---------------------------------------------------------------- backward
+
+    def pull(self, outs, seeds):
+        """Carry cotangents from ``outs`` to the leaves (or to ``wanted``).
+
+        Returns
+        -------
+        dict
+            Node -> Acc, for each wanted node that was reached.
+        """
+        try:
+            order = self.order(outs)
+            if self.record and self.wanted is not None:
+                order = self.mark(order)
+            for i in range(len(outs)):
+                if self.useful(outs[i]):
+                    self.add(self.acc_of(outs[i]), seeds[i], False)
+            while order:
+                self.step(order.pop())
+        finally:
+            self.finish()
+        return self.results
+
+    def finish(self):
+        """Leave the nodes as they were, also where a rule raised in the middle."""
+        if self.resident:
+            for node in self.stack:
+                node.acc = None
+            for node in self.pending:
+                node.acc = None
+            self.resident = False
+            _resident.release()
+        if self.quiet is not None:
+            self.quiet.__exit__(None, None, None)
+            self.quiet = None
+
+    def step(self, node):
+        """Spend one node's finished cotangent on its parents."""
+        acc = self.take(node)
+        if acc.total is not None or acc.scattered is not None:
+            if acc.scattered is not None:
+                self.gather(acc)
+            if node.hooks is not None:
+                self.run_hooks(node, acc)
+            if node.slot is not None or (
+                (node.prim is None or self.record) and self.wanted is not None and node in self.wanted
+            ):
+                self.results[node] = acc
+                if node.count:
+                    acc.owned = False
+            if node.prim is None:
+                # a leaf; one that stands for a value of an enclosing level hands it on
+                if node.count and self.useful(node.first):
+                    self.add(self.acc_of(node.first), acc.total, False)
+            elif node.prim.partials is not None:
+                self.pull_elementwise(node, acc)
+            elif node.prim.scatter:
+                self.pull_scatter(node, acc)
+            elif node.prim.spread and not self.record:
+                # the cotangent of a full sum, stretched over the operand without a copy
+                like = node.like_first
+                self.add(self.acc_of(node.first), layout.stretch(acc.total, like.shape), False)
+            else:
+                self.pull_rules(node, acc)
+        if self.consume and node.prim is not None:
+            release(node)
+
+    def acc_of(self, node):
+        """A node's accumulator; None where the node has not been met."""
+        return node.acc if self.resident else self.accs.get(node)
+
+    def new_acc(self, node):
+        acc = Acc.__new__(Acc)
+        acc.total = None
+        acc.owned = False
+        acc.scattered = None
+        acc.placed = False
+        if self.resident:
+            node.acc = acc
+        else:
+            self.accs[node] = acc
+
+    def take(self, node):
+        """A node's accumulator, which the node then no longer has."""
+        if not self.resident:
+            return self.accs.pop(node)
+        acc = node.acc
+        node.acc = None
+        return acc
+
+    def add(self, acc, value, owned):
+        """Add a finished contribution; ``owned`` where nobody else holds it."""
+        if acc.total is None:
+            acc.total = value
+            acc.owned = owned
+        elif self.record:
+            acc.total = registry["add"](acc.total, value)
+        elif acc.owned:
+            accumulate.add_into(acc.total, value)
+        elif owned:
+            accumulate.add_into(value, acc.total)
+            acc.total = value
+            acc.owned = True
+        else:
+            acc.total = product.times(acc.total, 1.0)
+            acc.owned = True
+            accumulate.add_into(acc.total, value)
+
+    def pull_elementwise(self, node, acc):
+        g = acc.total
+        prim = node.prim
+        lent = None
+        for i in range(node.count):
+            p = node.parent(i)
+            if p is None or not self.useful(p):
+                continue
+            part = prim.partials[i]
+            if part is None:
+                continue
+            target = self.acc_of(p)
+            if self.record or not node.plain:
+                value = self.contribution(node, i, part, g)
+                if not node.plain:
+                    value = fit(value, node.like_of(i))
+                self.add(target, value, not self.record and value is not g)
+            elif type(part) is float:
+                if part == 1.0:
+                    if target.total is None:
+                        # g itself is handed on; it stays owned only with a single taker
+                        target.total = g
+                        target.owned = acc.owned and lent is None
+                        if lent is not None:
+                            lent.owned = False
+                        lent = target
+                    else:
+                        self.add(target, g, False)
+                elif target.total is not None and target.owned:
+                    product.times_into(target.total, g, part)
+                else:
+                    self.add(target, product.times(g, part), True)
+            else:
+                scale = 1.0
+                if type(part) is Factor:
+                    factor = part
+                    scale = factor.scale
+                    d = self.saved(node, factor.place)
+                else:
+                    d = self.call_rule(part, node, None, None)
+                if target.total is not None and target.owned:
+                    product.times_into(target.total, g, d, scale, True)
+                else:
+                    self.add(target, product.times(g, d, scale, True), True)
+
+    def contribution(self, node, i, part, g):
+        """g times the partial derivative of operand i, at any level and with any broadcasting."""
+        if type(part) is float:
+            return g if part == 1.0 else g * part
+        d = self.partial(node, i)
+        if self.record:
+            if np.iscomplexobj(d) if not hasattr(d, "dtype") else d.dtype.kind == "c":
+                d = registry["conjugate"](d)
+            value = registry["times"](g, d)
+            if type(part) is Factor and part.scale != 1.0:
+                value = value * part.scale
+            return value
+        return product.times(g, d, part.scale if type(part) is Factor else 1.0, True)
+
+    def partial(self, node, i):
+        """The value of a partial derivative that is not constant, without its scale."""
+        part = node.prim.partials[i]
+        if type(part) is Factor:
+            return self.saved(node, part.place)
+        return self.call_rule(part, node, None, None)
+
+    def saved(self, node, place):
+        """A kept value, tracked where the pass records and it depends on a level below."""
+        if place < 0:  # ANS_PLACE
+            if self.record and node.level < self.level:
+                return box(node.ans, node)
+            return node.ans
+        value = node.kept(place)
+        if type(value) is Guarded:
+            value = kept_value(value, node, place)
+        if self.record:
+            parent = node.parent(place)
+            if parent is not None and parent.level < self.level:
+                return box(value, parent)
+        return value
+
+    def call_rule(self, rule, node, g, wanted):
+        if self.quiet is None and not node.prim.linear:
+            # a local derivative may well be infinite; strong zero or the user sees to it
+            self.quiet = np.errstate(all="ignore")
+            self.quiet.__enter__()
+        args = []
+        for j in range(len(rule.names)):
+            kind = rule.kinds[j]
+            if kind == G:
+                args.append(g)
+            elif kind >= 0 or kind == ANS_PLACE:
+                args.append(self.saved(node, kind))
+            elif kind == PARAM:
+                name = rule.names[j]
+                args.append(kept_value(node.params[name], node, name))
+            elif kind == WANTED:
+                args.append(wanted)
+            elif kind == ALL_LIKES:
+                args.append([node.like_of(i) for i in range(node.count)])
+            else:
+                args.append(node.like_of((LIKE - kind) // 100 - 1))
+        return rule.fn(*args)
+
+    def pull_rules(self, node, acc):
+        """Run the VJP rules of an operation that is not elementwise."""
+        prim = node.prim
+        wanted = []
+        for i in range(node.count):
+            p = node.parent(i)
+            wanted.append(p is not None and self.useful(p))
+        if prim.vjp_all is not None:
+            values = self.call_rule(prim.vjp_all, node, acc.total, wanted)
+        for i in range(node.count):
+            if not wanted[i]:
+                continue
+            if prim.vjp_all is not None:
+                value = values[i]
+            else:
+                rule = prim.vjps.get(i)
+                if rule is None:
+                    raise NoRuleError(op=prim.name, argument=i)
+                value = self.call_rule(rule, node, acc.total, wanted)
+            if value is not None:
+                self.add(self.acc_of(node.parent(i)), fit(as_array(value), node.like_of(i)), False)
+
+    def pull_scatter(self, node, acc):
+        """An indexed read: its cotangent goes to those places of the parent's, and nowhere else."""
+        index = kept_value(node.params, node, "index")
+        target = self.acc_of(node.first)
+        like = node.like_first
+        if self.record:
+            if target.scattered is None:
+                target.scattered = []
+            target.scattered.append((index, acc.total, like))
+            return
+        if target.total is None or not target.owned:
+            if target.total is None:
+                target.total = layout.zeros(like.shape, like.dtype)
+            else:
+                target.total = np.array(target.total)
+            target.owned = True
+        if type(index) is int and len(like.shape) == 1:
+            accumulate.add_item(target.total, index, acc.total)
+        else:
+            accumulate.add_at(target.total, index, acc.total)
+
+    def gather(self, acc):
+        """Turn the indexed contributions of a recording pass into one operation."""
+        indices = tuple([index for index, _, _ in acc.scattered])
+        values = [value for _, value, _ in acc.scattered]
+        like = acc.scattered[0][2]
+        acc.scattered = None
+        self.add(acc, registry["scatter"](*values, indices=indices, shape=like.shape, dtype=like.dtype), False)
+
+    def run_hooks(self, node, acc):
+        for hook in list(node.hooks):
+            before = acc.total
+            if isinstance(before, np.ndarray):
+                before = before.view()
+                before.flags.writeable = False
+            after = hook(before)
+            acc.owned = False
+            if after is None:
+                continue
+            after = as_array(after)
+            if after.shape != before.shape:
+                raise ShapeMismatchError(
+                    given=after.shape, expected=before.shape, op="hook",
+                    remedy="return a gradient of the same shape, or None to keep it",
+                )  # fmt: skip
+            acc.total = after if after.dtype == before.dtype else registry["cast"](after, dtype=before.dtype)
+
+    # ----------------------------------------------------------------- forward
+
+    def push(self, outs, tangents):
+        """Carry tangents from the wanted nodes to ``outs``.
+
+        Parameters
+        ----------
+        outs : list of Node
+        tangents : dict
+            Node -> tangent, for each node in ``wanted``.
+
+        Returns
+        -------
+        list
+            A tangent for each of ``outs``, None where it is not reached.
+        """
+        try:
+            return self.sweep(outs, tangents)
+        finally:
+            self.finish()
+
+    def sweep(self, outs, tangents):
+        order = self.mark(self.order(outs))
+        uses = {}
+        for node in order:
+            for i in range(node.count):
+                p = node.parent(i)
+                if p in self.marks:
+                    uses[p] = uses.get(p, 0) + 1
+        for node in outs:
+            uses[node] = uses.get(node, 0) + 1
+        for node in order:
+            if node in self.wanted:
+                continue
+            tangents[node] = self.push_step(node, tangents)
+            for i in range(node.count):
+                p = node.parent(i)
+                if p in self.marks:
+                    uses[p] -= 1
+                    if not uses[p] and p not in self.wanted:
+                        del tangents[p]
+        return [tangents.get(node) for node in outs]
+
+    def push_step(self, node, tangents):
+        """The tangent of one node's result."""
+        prim = node.prim
+        ts = [tangents.get(node.parent(i)) for i in range(node.count)]
+        if prim is None:
+            return ts[0]
+        if prim.linear and len(ts) > 1:
+            for i in range(node.count):
+                if ts[i] is None:
+                    like = node.like_of(i)
+                    ts[i] = np.zeros(like.shape, like.dtype)
+            return prim(*ts, **self.params(node))
+        total = None
+        for i, t in enumerate(ts):
+            if t is None:
+                continue
+            value = self.tangent(node, i, t)
+            if value is None:
+                continue
+            if prim.partials is not None and not node.plain:
+                if value.shape != node.like.shape:
+                    value = registry["broadcast_to"](value, shape=node.like.shape)
+                if value.dtype != node.like.dtype:
+                    value = registry["cast"](value, dtype=node.like.dtype)
+            total = value if total is None else registry["add"](total, value)
+        return total
+
+    def tangent(self, node, i, t):
+        """The tangent of the result that operand i's tangent ``t`` causes."""
+        prim = node.prim
+        if prim.partials is not None:
+            part = prim.partials[i]
+            if part is None:
+                return None
+            if type(part) is float:
+                return t if part == 1.0 else registry["times"](t, part)
+            d = self.partial(node, i)
+            value = registry["times"](t, d)
+            if type(part) is Factor and part.scale != 1.0:
+                value = registry["times"](value, part.scale)
+            return value
+        rule = prim.jvps.get(i)
+        if rule is not None:
+            return as_array(self.call_rule(rule, node, t, None))
+        if prim.linear:
+            return prim(t, **self.params(node))
+        if prim.multilinear:
+            operands = [t if k == i else self.saved(node, k) for k in range(node.count)]
+            return prim(*operands, **self.params(node))
+        raise NoRuleError(op=prim.name, argument=i)
+
+    def params(self, node):
+        if node.params is None:
+            return {}
+        if node.prim.scatter:
+            return {"index": kept_value(node.params, node, "index")}
+        return {name: kept_value(value, node, name) for name, value in node.params.items()}
+
+
+def compact(acc, dtype, order):
+    """A finished cotangent as a dense array that nobody else holds, in the given memory order."""
+    total = acc.total
+    if acc.owned and total.dtype == dtype and (
+        total.flags.f_contiguous if order == "F" else total.flags.c_contiguous
+    ):
+        return total
+    return np.array(total, dtype, order=order)
