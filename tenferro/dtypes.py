@@ -11,8 +11,8 @@ from .errors import UnsupportedDTypeError
 #: The dtypes that derivatives are computed in, all of native byte order.
 DIFFERENTIABLE = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 
-#: The kinds of dtype that a tensor may hold, each wider than the ones before: bool, integers, real, complex.
-KINDS = ("b", "iu", "f", "c")
+#: The kinds of dtype that a tensor may hold, by width: bool, integers, real, complex.
+KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
 def check_differentiable(dtype: Any, *, argument: str) -> None:
@@ -52,7 +52,7 @@ def check_differentiable(dtype: Any, *, argument: str) -> None:
 
 def kind_rank(dtype: np.dtype) -> int:
     """The place of a dtype's kind among bool, integer, real and complex; -1 for any other."""
-    return next((rank for rank, kinds in enumerate(KINDS) if dtype.kind in kinds), -1)
+    return KINDS.get(dtype.kind, -1)
 
 
 def native_dtype(dtype: np.dtype) -> np.dtype:

@@ -387,7 +387,8 @@ class UntrackedError(TenferroError, RuntimeError):
     a gradient; expected a dependence on one; make the inputs with requires_grad=True (or
     EagerTensor.requires_grad_in), outside of no_grad() and without detach()
 
-    >>> len(tn.tensor([2.0], requires_grad=True).sum().backward())
+    >>> x = tn.tensor([2.0], requires_grad=True)
+    >>> len(x.sum().backward())
     1
     """
 

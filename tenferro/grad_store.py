@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._kernels import accumulate
-from .dtypes import check_differentiable
+from .dtypes import DIFFERENTIABLE, check_differentiable
 from .errors import DTypeMismatchError, InvalidArgumentError, RuntimeStateError, ShapeMismatchError
 from .ids import id_of
 from .tensor import plain_array, read_only
@@ -237,7 +237,7 @@ class GradStore(Mapping[Any, np.ndarray]):
 
     def _sum(self, key: Any, existing: np.ndarray, new: np.ndarray) -> np.ndarray:
         """The sum of two gradients, in the first one's buffer where nobody else has seen it."""
-        if new.shape == existing.shape and np.result_type(existing, new) == existing.dtype:
+        if new.shape == existing.shape and keeps_dtype(existing, new):
             total = existing if key in self._owned else existing.copy(order="K")
             accumulate.add_into(total, new.astype(existing.dtype, copy=False))
             return total
@@ -355,14 +355,21 @@ def gradient(grad: Any, argument: str) -> np.ndarray:
     """A contribution as an array of a differentiable dtype; an integer scalar counts as float64."""
     if isinstance(grad, (int, np.integer)) and not isinstance(grad, bool):
         return np.array(grad, np.float64)
+    if type(grad) is np.ndarray and grad.dtype in DIFFERENTIABLE:
+        return grad
     array = plain_array(grad, argument)
     check_differentiable(array.dtype, argument=argument)
     return array
+
+
+def keeps_dtype(existing: np.ndarray, new: np.ndarray) -> bool:
+    """Whether the sum of two gradients has the first one's dtype."""
+    return new.dtype == existing.dtype or np.result_type(existing, new) == existing.dtype
 
 
 def check_like(new: np.ndarray, existing: np.ndarray, argument: str = "grad") -> None:
     """Refuse a sum that would not have the existing gradient's shape and dtype."""
     if new.shape != existing.shape:
         raise ShapeMismatchError(given=new.shape, expected=existing.shape, argument=argument)
-    if np.result_type(existing, new) != existing.dtype:
+    if not keeps_dtype(existing, new):
         raise DTypeMismatchError(given=new.dtype, expected=existing.dtype, argument=argument)

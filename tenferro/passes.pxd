@@ -16,9 +16,14 @@ cdef class Acc:
     cdef public bint placed
     cdef public list scattered
 
+cdef bint _busy
+cdef bint COMPILED
+cdef bint claim()
+cdef void yield_claim()
+@cython.locals(run=Pass)
+cpdef Pass new_pass(long level, long floor, bint record, bint consume, object wanted)
 cpdef object fit(object value, Like like)
 cdef object as_array(object value)
-cpdef object compact(Acc acc, object dtype, str order)
 
 cdef class Pass:
     cdef public long level

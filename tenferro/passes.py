@@ -10,6 +10,7 @@ This module runs interpreted or compiled (`passes.pxd` has the types); both give
 from __future__ import annotations
 
 import threading
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,15 @@ from ._kernels import accumulate, layout, product
 from .errors import NoRuleError, RuntimeStateError, ShapeMismatchError
 from .primitive import ALL_LIKES, ANS_PLACE, LIKE, PARAM, WANTED, Factor, G, registry
 from .tape import Guarded, kept_value, release
+
+
+#: How to make a tracked value of an array and a node; `recording` fills it in.
+box: Any = None
+
+
+def install(function):
+    global box
+    box = function
 
 
 class Acc:
@@ -34,15 +44,27 @@ class Acc:
 #: Held by the one pass that keeps its accumulators on the nodes themselves; a pass that runs inside
 #: or beside it keeps them in a dict.
 _resident = threading.Lock()
+_busy = False
+COMPILED = not isinstance(install, FunctionType)
 
 
-#: How to make a tracked value of an array and a node; `recording` fills it in.
-box: Any = None
+def claim():
+    """Whether this pass may be the resident one.  Compiled code is not interrupted in between."""
+    global _busy
+    if not COMPILED:
+        return _resident.acquire(False)
+    if _busy:
+        return False
+    _busy = True
+    return True
 
 
-def install(function):
-    global box
-    box = function
+def yield_claim():
+    global _busy
+    if COMPILED:
+        _busy = False
+    else:
+        _resident.release()
 
 
 def as_array(value):
@@ -59,6 +81,24 @@ def fit(value, like):
     return value
 
 
+def new_pass(level, floor, record, consume, wanted):
+    """A pass; see `Pass` for the parameters."""
+    run = Pass.__new__(Pass)
+    run.level = level
+    run.floor = floor
+    run.record = record
+    run.consume = consume
+    run.wanted = wanted
+    run.marks = None
+    run.accs = None
+    run.results = {}
+    run.quiet = None
+    run.stack = None
+    run.pending = None
+    run.resident = False
+    return run
+
+
 class Pass:
     """One walk over the nodes between outputs and wanted inputs.
 
@@ -73,23 +113,15 @@ class Pass:
         itself be differentiated.
     consume : bool
         Drop what each node keeps as soon as it has been used.
-    wanted : set of Node, optional
-        The inputs whose cotangents are returned, besides those with a slot.  A recording pass
-        visits only nodes that lead to one; any other visits what depends on ``level``.
+    wanted : set of Node or None
+        A recording pass and a sweep visit only nodes that lead to one of these; any other pass has
+        None and visits what depends on ``level``.
     """
 
-    def __init__(self, level, floor, record, consume, wanted=None):
-        self.level = level
-        self.floor = floor
-        self.record = record
-        self.consume = consume
-        self.wanted = wanted
-        self.marks = None
-        self.accs = {}
-        self.results = {}
-        self.quiet = None
-        self.stack = self.pending = []
-        self.resident = _resident.acquire(False)
+    __slots__ = (
+        "accs", "consume", "floor", "level", "marks", "pending", "quiet", "record", "resident", "results",
+        "stack", "wanted",
+    )  # fmt: skip
 
     def useful(self, node):
         if self.marks is not None:
@@ -98,8 +130,13 @@ class Pass:
 
     def order(self, outs):
         """The useful nodes that ``outs`` depend on, every one after its parents, each with an Acc."""
-        order = self.pending = []
-        stack = self.stack = []
+        order = []
+        stack = []
+        self.pending = order
+        self.stack = stack
+        self.resident = claim()
+        if not self.resident:
+            self.accs = {}
         for node in outs:
             if self.useful(node):
                 stack.append(node)
@@ -155,7 +192,7 @@ class Pass:
         """
         try:
             order = self.order(outs)
-            if self.record and self.wanted is not None:
+            if self.record:
                 order = self.mark(order)
             for i in range(len(outs)):
                 if self.useful(outs[i]):
@@ -169,12 +206,11 @@ class Pass:
     def finish(self):
         """Leave the nodes as they were, also where a rule raised in the middle."""
         if self.resident:
-            for node in self.stack:
-                node.acc = None
-            for node in self.pending:
-                node.acc = None
+            if self.stack or self.pending:
+                for node in self.stack + self.pending:
+                    node.acc = None
             self.resident = False
-            _resident.release()
+            yield_claim()
         if self.quiet is not None:
             self.quiet.__exit__(None, None, None)
             self.quiet = None
@@ -187,9 +223,7 @@ class Pass:
                 self.gather(acc)
             if node.hooks is not None:
                 self.run_hooks(node, acc)
-            if node.slot is not None or (
-                (node.prim is None or self.record) and self.wanted is not None and node in self.wanted
-            ):
+            if node.prim is None or node.slot is not None or (self.record and node in self.wanted):
                 self.results[node] = acc
                 if node.count:
                     acc.owned = False
@@ -524,13 +558,3 @@ class Pass:
         if node.prim.scatter:
             return {"index": kept_value(node.params, node, "index")}
         return {name: kept_value(value, node, name) for name, value in node.params.items()}
-
-
-def compact(acc, dtype, order):
-    """A finished cotangent as a dense array that nobody else holds, in the given memory order."""
-    total = acc.total
-    if acc.owned and total.dtype == dtype and (
-        total.flags.f_contiguous if order == "F" else total.flags.c_contiguous
-    ):
-        return total
-    return np.array(total, dtype, order=order)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import passes
+from ._kernels import layout
 from .dtypes import check_differentiable
 from .errors import (
     ContextMismatchError,
@@ -21,7 +22,7 @@ from .errors import (
     UntrackedError,
 )
 from .gradient import Gradients, GradientValue
-from .passes import Pass, compact
+from .passes import new_pass
 from .tape import Context, Slot, grad_mode, leaf
 from .tensor import Tensor
 
@@ -224,7 +225,7 @@ class EagerRuntime(Context):
         nodes = [t._node for t in tensors]
         found: dict = {}
         if output._node is not None:
-            run = Pass(TOP_LEVEL, 0, True, False, {node for node in nodes if node is not None})
+            run = new_pass(TOP_LEVEL, 0, True, False, {node for node in nodes if node is not None})
             found = run.pull([output._node], [check_seed(seed, output)])
         results = []
         for t, node in zip(tensors, nodes, strict=True):
@@ -264,7 +265,7 @@ class EagerRuntime(Context):
         }
         if output._node is None or not tangents:
             return None
-        run = Pass(TOP_LEVEL, 0, True, False, set(tangents))
+        run = new_pass(TOP_LEVEL, 0, True, False, set(tangents))
         (result,) = run.push([output._node], tangents)
         return None if result is None else self.adopt(result)
 
@@ -362,9 +363,7 @@ def owned_array(data):
 
 def slot_for(t):
     """A slot that a node's cotangent is retained in; the tensor's handle owns it."""
-    value = t._value
-    order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
-    slot = Slot(t.id, value.dtype, order)
+    slot = Slot(t.id, t._value)
     t._node.slot = weakref.ref(slot)
     return slot
 
@@ -409,14 +408,14 @@ def backward(t, seed, retain_graph):
         raise UntrackedError(op="backward")
     if seed is None:
         one_element(t)
-    run = Pass(0, 0, False, not retain_graph)
+    run = new_pass(0, 0, False, not retain_graph, None)
     found = run.pull([t._node], [check_seed(seed, t)])
     ready = []
     for node, acc in found.items():
-        slot = node.slot()
+        slot = None if node.slot is None else node.slot()
         if slot is None or acc.total is None:
             continue
-        total = compact(acc, slot.dtype, slot.order)
+        total = layout.dense(acc.total, slot.like, acc.owned)
         ready.append((slot, total, total if slot.total is None else slot.total + total))
     for slot, _, total in ready:
         slot.total = total

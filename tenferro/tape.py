@@ -129,12 +129,11 @@ class Slot:
     can read any more is not kept.  ``total`` is never written once it has been handed out.
     """
 
-    __slots__ = ("__weakref__", "dtype", "id", "order", "total")
+    __slots__ = ("__weakref__", "id", "like", "total")
 
-    def __init__(self, id, dtype, order):
+    def __init__(self, id, like):
         self.id = id
-        self.dtype = dtype
-        self.order = order
+        self.like = like  # the tensor's own array, for its dtype and memory order
         self.total = None
 
 

@@ -6,13 +6,13 @@ This module runs interpreted or compiled (`trace.pxd` has the types).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ._kernels import layout
 from .dtypes import check_differentiable
 from .errors import InvalidArgumentError, NonScalarGradError, UnsupportedDTypeError
-from .passes import Pass, compact
+from .passes import new_pass
 from .primitive import registry
 from .recording import Tracked, box
 from .runtime import enable_grad
@@ -20,20 +20,24 @@ from .tape import COPY_LIMIT, grad_mode, leaf, new_level
 from .tree import map_leaves
 
 _ONE = np.ones((), np.float64)
-_NATIVE = frozenset(np.dtype(c) for c in "dfDF")
+_FLOAT64 = _ONE.dtype
+ndarray = np.ndarray
 
 
 class Trace:
     """A function's outputs and the leaves it was called on, recorded at one level."""
 
-    def __init__(self, f: Callable, args: Sequence, kwargs: dict, argnums: Sequence[int], has_aux: bool = False):
+    __slots__ = ("aux", "leaves", "level", "out")
+
+    def run(self, f, args, kwargs, argnums, has_aux):
+        """Call ``f`` with leaves of a new level in place of the arguments in ``argnums``."""
         self.level = new_level()
-        self.leaves: list = []
+        self.leaves = []
         lifted = list(args)
         for k in argnums:
             x = args[k]
             # an array is by far the usual argument
-            if type(x) is np.ndarray or isinstance(x, Tracked):
+            if type(x) is ndarray or isinstance(x, Tracked):
                 lifted[k] = self.lift_leaf(x, k)
             else:
                 lifted[k] = map_leaves(functools.partial(self.lift_leaf, k=k), x)
@@ -52,9 +56,16 @@ class Trace:
             out, aux = out
             self.aux = map_leaves(self.outside, aux)
         self.out = out
+        return self
 
     def lift_leaf(self, x, k):
-        if isinstance(x, Tracked):
+        if type(x) is ndarray and layout.differentiable(x):
+            if x.nbytes > COPY_LIMIT:
+                t = box(x, leaf(self.level, None))
+                t._borrowed = True
+            else:
+                t = box(layout.copy(x), leaf(self.level, None))
+        elif isinstance(x, Tracked):
             value = x._value
             check_differentiable(value.dtype, argument=f"argument {k}")
             t = box(value, leaf(self.level, x._node), x._runtime)
@@ -77,63 +88,67 @@ class Trace:
         """An output as the caller sees it: plain, unless it depends on an enclosing level."""
         if not isinstance(out, Tracked):
             return out
-        if out._node is None:
-            return result(out._value) if out._runtime is None else out
-        if out._node.level < self.level:
-            return out
-        return result(out._value)
+        t = out
+        if t._node is None:
+            return layout.scalar(t._value) if t._runtime is None else t
+        if t._node.level < self.level:
+            return t
+        return layout.scalar(t._value)
 
-    def records(self, out, *more):
-        """Whether a pass from ``out`` must itself be recorded."""
+    def records(self, out, start):
+        """Whether a pass from ``out``, started with a cotangent or tangent, must be recorded."""
         if out._node.level < self.level:
             return True
-        for m in more:
-            if isinstance(m, Tracked) and m._node is not None:
-                return True
+        if isinstance(start, Tracked):
+            t = start
+            return t._node is not None
         return False
 
     def pull(self, outs, seeds, consume):
         """Cotangents of all leaves; None where not reached."""
         record = False
+        nodes = []
         for i in range(len(outs)):
-            if self.records(outs[i], seeds[i]):
+            t = outs[i]
+            nodes.append(t._node)
+            if self.records(t, seeds[i]):
                 record = True
             elif isinstance(seeds[i], Tracked):
                 seeds[i] = seeds[i]._value
-        nodes = [t._node for t in self.leaves]
-        run = Pass(self.level, self.level, record, consume and not record, set(nodes))
-        found = run.pull([out._node for out in outs], seeds)
-        return [self.gradient(t, found.get(t._node)) for t in self.leaves]
+        wanted = {t._node for t in self.leaves} if record else None
+        run = new_pass(self.level, self.level, record, consume and not record, wanted)
+        found = run.pull(nodes, seeds)
+        results = []
+        for t in self.leaves:
+            results.append(self.gradient(t, found.get(t._node)))
+        return results
 
     def gradient(self, t, acc):
         value = t._value
         if acc is None or acc.total is None:
-            return result(np.zeros_like(value))
+            return layout.scalar(np.zeros_like(value))
         if isinstance(acc.total, Tracked):
             return acc.total
-        return result(compact(acc, value.dtype, "F" if value.flags.fnc else "C"))
+        return layout.scalar(layout.dense(acc.total, value, acc.owned))
 
     def push(self, outs, tangents):
         """Tangents of the outputs, one for each leaf given."""
-        record = any([self.records(out, *tangents) for out in outs])
+        record = any([self.records(out, t) for out in outs for t in tangents])
         given = {t._node: v for t, v in zip(self.leaves, tangents, strict=True)}
-        run = Pass(self.level, self.level, record, False, set(given))
+        run = new_pass(self.level, self.level, record, False, set(given))
         found = run.push([out._node for out in outs], given)
         return [
-            result(np.zeros_like(out._value)) if t is None else t if isinstance(t, Tracked) else result(np.array(t))
+            layout.scalar(np.zeros_like(out._value))
+            if t is None
+            else t
+            if isinstance(t, Tracked)
+            else layout.scalar(np.array(t))
             for out, t in zip(outs, found, strict=True)
         ]
 
 
-def result(value):
-    """An array as NumPy would give it: a scalar for rank 0."""
-    return value if value.ndim else value[()]
-
-
 def primal(x, k):
     """An argument's values as an array, and whether somebody else may write its memory."""
-    if type(x) is np.ndarray and x.dtype in _NATIVE:
-        return (x, True) if x.nbytes > COPY_LIMIT else (x.copy("K"), False)
     if isinstance(x, np.ndarray):
         value = np.asarray(x)
         check_differentiable(value.dtype, argument=f"argument {k}")
@@ -192,8 +207,6 @@ def conjugated(g):
 
 def check_loss(out, holomorphic):
     value = out._value if isinstance(out, Tracked) else out
-    if type(value) is np.ndarray and value.dtype is _ONE.dtype and value.size == 1:
-        return
     if not isinstance(value, (np.ndarray, np.generic, float, int, complex)):
         raise NonScalarGradError(shape=None, given=f"a {type(out).__name__}")
     if np.size(value) != 1:
@@ -207,24 +220,31 @@ def check_loss(out, holomorphic):
 
 def value_and_gradient(f, args, kwargs, argnums, has_aux, holomorphic):
     """`transforms.value_and_grad` of one call."""
-    positions, single = normalize(argnums, len(args))
-    trace = Trace(f, args, kwargs, positions, has_aux)
+    if type(argnums) is int and 0 <= argnums < len(args):
+        positions = (argnums,)
+        single = True
+    else:
+        positions, single = normalize(argnums, len(args))
+    trace = Trace.__new__(Trace)
+    trace.run(f, args, kwargs, positions, has_aux)
     out = trace.out
-    check_loss(out, holomorphic)
     if trace.depends(out):
-        value = out._value
-        if value.ndim == 0 and value.dtype is _ONE.dtype:
+        t = out
+        value = t._value
+        if value.ndim == 0 and value.dtype is _FLOAT64:
             seed = _ONE
         else:
+            check_loss(out, holomorphic)
             seed = np.ones(value.shape, value.dtype)
         gradients = trace.pull([out], [seed], True)
     else:
+        check_loss(out, holomorphic)
         gradients = [trace.gradient(t, None) for t in trace.leaves]
     if holomorphic:
         gradients = [conjugated(g) for g in gradients]
-    if single and type(args[positions[0]]) is np.ndarray:
+    if single and type(args[positions[0]]) is ndarray:
         gradient = gradients[0]
     else:
         gradient = structured(gradients, args, positions, single)
-    value = trace.outside(out)
-    return ((value, trace.aux) if has_aux else value), gradient
+    result = trace.outside(out)
+    return ((result, trace.aux) if has_aux else result), gradient

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ._kernels import layout
 from .errors import DTypeMismatchError, InvalidArgumentError, ShapeMismatchError
 from .primitive import functions
 from .recording import Tracked
-from .trace import Trace, conjugated, normalize, result, structured, value_and_gradient
+from .trace import Trace, conjugated, normalize, structured, value_and_gradient
 from .tree import leaves_of, map_leaves, same_structure
 
 
@@ -146,8 +147,10 @@ def vjp(f: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     (array([ 2., 40.]),)
     """
     check_function(f)
-    trace = Trace(f, primals, {}, range(len(primals)), has_aux)
-    value = map_leaves(trace.outside, trace.out)
+    trace = Trace().run(f, tuple(primals), {}, range(len(primals)), has_aux)
+    # the graph stays: what it keeps must not be the caller's to write
+    value = map_leaves(private, map_leaves(trace.outside, trace.out))
+    aux = map_leaves(private, trace.aux)
 
     def pullback(cotangent):
         outs, seeds = paired(trace.out, cotangent, "the cotangent")
@@ -158,7 +161,11 @@ def vjp(f: Callable, *primals: Any, has_aux: bool = False) -> tuple:
             gradients = [trace.gradient(t, None) for t in trace.leaves]
         return structured(gradients, primals, range(len(primals)), False)
 
-    return (value, pullback, trace.aux) if has_aux else (value, pullback)
+    return (value, pullback, aux) if has_aux else (value, pullback)
+
+
+def private(value):
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def jvp(f: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple:
@@ -198,7 +205,7 @@ def jvp(f: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fals
             given=f"{len(primals)} primals and {len(tangents)} tangents", expected="as many of each",
             remedy="pass zeros for an argument that does not move",
         )  # fmt: skip
-    trace = Trace(f, primals, {}, range(len(primals)), has_aux)
+    trace = Trace().run(f, tuple(primals), {}, range(len(primals)), has_aux)
     flat: list = []
     lifted = iter(trace.leaves)
     for p, t in zip(primals, tangents, strict=True):
@@ -212,7 +219,7 @@ def jvp(f: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fals
     def tangent_of(out):
         if trace.depends(out):
             return next(pushed)
-        return result(np.zeros_like(out._value if isinstance(out, Tracked) else np.asarray(out)))
+        return layout.scalar(np.zeros_like(out._value if isinstance(out, Tracked) else np.asarray(out)))
 
     tangent = map_leaves(tangent_of, trace.out)
     value = map_leaves(trace.outside, trace.out)
@@ -287,7 +294,7 @@ def jacobian(f: Callable, argnums: int | Sequence[int] = 0, *, mode: str = "auto
     @functools.wraps(f, updated=())
     def wrapped(*args, **kwargs):
         positions, single = normalize(argnums, len(args))
-        trace = Trace(f, args, kwargs, positions)
+        trace = Trace().run(f, args, kwargs, positions, False)
         out = trace.out
         if not isinstance(out, (Tracked, np.ndarray, np.generic, float, int, complex)):
             raise InvalidArgumentError(
@@ -302,7 +309,7 @@ def jacobian(f: Callable, argnums: int | Sequence[int] = 0, *, mode: str = "auto
             blocks = forward_blocks(trace, out)
         else:
             blocks = reverse_blocks(trace, out)
-        blocks = [b if isinstance(b, Tracked) else result(b) for b in blocks]
+        blocks = [b if isinstance(b, Tracked) else layout.scalar(b) for b in blocks]
         return structured(blocks, args, positions, single)
 
     return wrapped

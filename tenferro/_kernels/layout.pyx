@@ -105,5 +105,47 @@ cdef class Layout:
         """Return a new array of zeros."""
         return np.zeros(shape, dtype)
 
+    cpdef bint differentiable(self, object x) noexcept:
+        """Whether ``x`` is an array itself, of a native differentiable dtype, that loops can read."""
+        cdef int type_num
+        if not cnp.PyArray_CheckExact(x):
+            return False
+        type_num = cnp.PyArray_TYPE(<cnp.ndarray>x)
+        return ((type_num == cnp.NPY_FLOAT64 or type_num == cnp.NPY_FLOAT32 or type_num == cnp.NPY_COMPLEX128
+                 or type_num == cnp.NPY_COMPLEX64) and cnp.PyArray_ISBEHAVED_RO(<cnp.ndarray>x))
+
+    cpdef object copy(self, object x):
+        """Return a writable copy of an array, in its memory order."""
+        return cnp.PyArray_NewCopy(x, cnp.NPY_KEEPORDER)
+
+    cpdef object scalar(self, object x):
+        """Return an array as NumPy's own functions would: the scalar for rank 0."""
+        if cnp.PyArray_NDIM(x):
+            return x
+        return cnp.PyArray_ToScalar(cnp.PyArray_DATA(x), x)
+
+    cpdef object dense(self, object total, object like, bint owned):
+        """Return a cotangent as a compact array of ``like``'s dtype and memory order.
+
+        Parameters
+        ----------
+        total : numpy.ndarray
+            Of ``like``'s shape; strided or stretched as it may be.
+        like : numpy.ndarray
+        owned : bool
+            Nobody else holds ``total``: where it is compact already it is the result.
+
+        Returns
+        -------
+        numpy.ndarray
+            Writable, and shared with nobody.
+        """
+        cdef cnp.ndarray t = total, x = like
+        cdef bint fortran = cnp.PyArray_IS_F_CONTIGUOUS(x) and not cnp.PyArray_IS_C_CONTIGUOUS(x)
+        if (owned and cnp.PyArray_TYPE(t) == cnp.PyArray_TYPE(x) and cnp.PyArray_ISBEHAVED(t)
+                and (cnp.PyArray_IS_F_CONTIGUOUS(t) if fortran else cnp.PyArray_IS_C_CONTIGUOUS(t))):
+            return t
+        return np.array(t, x.dtype.newbyteorder("="), order="F" if fortran else "C")
+
 
 layout = Layout()

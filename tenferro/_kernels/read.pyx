@@ -61,9 +61,6 @@ cdef class TensorRead:
         """The dtype of the elements."""
         return self._array.dtype
 
-    def __len__(self):
-        return len(self._array)
-
     def __repr__(self):
         return f"TensorRead(shape={self._array.shape}, dtype={self._array.dtype})"
 

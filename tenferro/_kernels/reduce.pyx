@@ -91,13 +91,13 @@ cdef class Reduce:
                     wide = total_of[double](<const double *>cnp.PyArray_DATA(a), cnp.PyArray_SIZE(a))
                     if wide - wide == 0:
                         out = cnp.PyArray_EMPTY(0, NULL, cnp.NPY_FLOAT64, 0)
-                        (<double *>cnp.PyArray_DATA(out))[0] = wide
+                        (<double *>cnp.PyArray_DATA(out))[0] = 0.0 + wide  # NumPy adds to its identity
                         return out
                 elif cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT32:
                     narrow = total_of[float](<const float *>cnp.PyArray_DATA(a), cnp.PyArray_SIZE(a))
                     if narrow - narrow == 0:
                         out = cnp.PyArray_EMPTY(0, NULL, cnp.NPY_FLOAT32, 0)
-                        (<float *>cnp.PyArray_DATA(out))[0] = narrow
+                        (<float *>cnp.PyArray_DATA(out))[0] = <float>0.0 + narrow
                         return out
         return np.asarray(np.sum(x, axis=axis, keepdims=keepdims))
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from .._kernels import reduce
-from ..primitive import implements, primitive
+from ..primitive import Primitive, implements, primitive
 from ._common import dtype_of, plain, refuse
 from .elementwise import divide, where
 from .shape import astype, reshape_to, stretch
@@ -24,9 +24,7 @@ def reduce_sum_vjp(g, x_like, axis, keepdims):
     return stretch(g, shape=x_like.shape)
 
 
-@primitive(linear=True)
-def reduce_all(x):
-    return reduce.sum(x)
+reduce_all = Primitive("reduce_all", reduce.sum, ["x"], linear=True)
 
 
 @reduce_all.vjp
