@@ -8,11 +8,11 @@ import numpy as np
 
 from . import recording
 from ._kernels import TensorRead
-from .errors import TracedConversionError
 from .gradient import Gradients, GradientValue, ValueGuard
 from .ids import new_tensor_id
-from .primitive import functions, registry
-from .recording import Tracked, binary, box, check_open, read, unary
+from .operators import become, compare, conversion, in_place, method, operator, protocols
+from .primitive import direct, functions, registry
+from .recording import Tracked, apply_one, box, check_open, read, unary
 from .runtime import EagerRuntime, backward, hook, retain, retained_slot
 from .tensor import Tensor
 
@@ -34,7 +34,7 @@ class EagerTensor(Tracked):
     >>> x = tn.tensor([2.0, 3.0], requires_grad=True)
     >>> _ = (x * x).sum().backward()
     >>> x.grad
-    GradientValue([4., 6.])
+    GradientValue([4., 6.], shape=(2,), dtype=float64)
     """
 
     __slots__ = ("__weakref__",)
@@ -303,7 +303,7 @@ class EagerTensor(Tracked):
         return read(self, index)
 
     def __setitem__(self, index, value):
-        rebind(self, registry["set_item"], (value,), {"index": recording.frozen_index(index)})
+        become(self, registry["set_item"](self, value, index=recording.frozen_index(index)))
 
     def __iadd__(self, other):
         return in_place(self, "add", other)
@@ -385,6 +385,10 @@ class EagerTensor(Tracked):
 
     def __array_function__(self, func, types, args, kwargs):
         if len(types) == 1:
+            if not kwargs and len(args) == 1:
+                prim = direct.get(func)
+                if prim is not None:
+                    return apply_one(prim, args[0], None)
             ours = functions.get(func)
             if ours is not None:
                 return ours(*args, **kwargs)
@@ -466,91 +470,4 @@ class EagerTensor(Tracked):
         return method("sum", self, None if axes is None else tuple(axes))
 
 
-ndarray = np.ndarray
-
-
-class _Protocols:
-    """What `protocols` fills in: how NumPy's two dispatch protocols reach the registry."""
-
-    ufunc: Any = None
-    function: Any = None
-    methods: dict[str, Any] = {}  # noqa: RUF012
-
-
-protocols = _Protocols()
 recording.install(EagerTensor.__new__(EagerTensor))
-
-
-def method(name, *args, **kwargs):
-    """The NumPy function of that name, over tracked operands."""
-    return protocols.methods[name](*args, **kwargs)
-
-
-def operator(prim, x, y):
-    """A binary operator; NotImplemented where the other operand's class has its own say."""
-    other = y if isinstance(x, EagerTensor) else x
-    if type(other) is EagerTensor or type(other) is float or type(other) is int or type(other) is ndarray:
-        return binary(prim, x, y)
-    if defers(other):
-        return NotImplemented
-    return binary(prim, recording.as_operand(x), recording.as_operand(y))
-
-
-def defers(other):
-    """Whether an operand's class defines the protocols itself, and so decides."""
-    if isinstance(other, np.ndarray):
-        return type(other).__array_ufunc__ is not np.ndarray.__array_ufunc__
-    if isinstance(other, (Tracked, np.generic, int, float, complex, list, tuple)):
-        return False
-    return hasattr(type(other), "__array_ufunc__") or not hasattr(type(other), "__array__")
-
-
-def compare(ufunc, x, y):
-    """A comparison: a plain array, or a plain bool scalar for rank 0."""
-    if isinstance(y, Tracked):
-        y = y._value
-    elif defers(y):
-        return NotImplemented
-    return ufunc(x._value, y)
-
-
-def conversion(t, op):
-    return TracedConversionError(
-        given=f"a tensor of shape {t._value.shape}", op=op,
-        remedy="t.item(), t.numpy() or t.detach() are the explicit ways out, and tenferro.numpy has "
-        "functions for tracked values (array, stack, ...)",
-    )  # fmt: skip
-
-
-def in_place(t, name, other):
-    """``t += other`` and the like: NumPy's in-place rules, as a rebinding of the handle."""
-    made = operator(registry[name], t, other)
-    if made is NotImplemented:
-        return made
-    if made._value.shape != t._value.shape:
-        raise ValueError(
-            f"non-broadcastable output operand with shape {t._value.shape} doesn't match the broadcast shape "
-            f"{made._value.shape}"
-        )
-    if made._value.dtype != t._value.dtype:
-        if not np.can_cast(made._value.dtype, t._value.dtype, "same_kind"):
-            # NumPy's own casting error, from the same operation on nothing
-            nothing = np.empty(0, t._value.dtype)
-            getattr(np, name)(nothing, np.empty(0, made._value.dtype), out=nothing)
-        made = registry["cast"](made, dtype=t._value.dtype)
-    return become(t, made)
-
-
-def rebind(t, prim, operands, params):
-    become(t, prim(t, *operands, **params))
-
-
-def become(t, made):
-    """Give the handle another tensor's value and history, under a new id."""
-    t._value = made._value
-    t._node = made._node
-    t._borrowed = made._borrowed
-    t._like = None
-    t._id = None
-    t._slot = None
-    return t

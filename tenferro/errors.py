@@ -14,6 +14,7 @@ from numpy.exceptions import AxisError
 
 #: Longest text of a user's value in a message.
 _SHOWN = 80
+_ABSENT: Any = None
 
 
 def _show(fact: Any) -> str:
@@ -51,9 +52,10 @@ class TenferroError(Exception):
 
     Attributes
     ----------
-    given, expected, remedy, op, argument, shape, dtype, axis, ndim, shapes, lhs, rhs, line
-        As passed; None where the error does not speak of it.  ``given``, ``expected`` and ``remedy``
-        are always there.
+    given, expected, remedy
+        As passed, or the class's own words.
+    op, argument, shape, dtype, axis, ndim, shapes, lhs, rhs, line
+        As passed; None where the error does not speak of it.
 
     Notes
     -----
@@ -68,19 +70,8 @@ class TenferroError(Exception):
     _subject = ""
 
     # class-level defaults, so that every attribute can be read on every error
-    given: Any = None
-    expected: Any = None
-    remedy: str | None = None
-    op: str | None = None
-    argument: str | int | None = None
-    shape: Any = None
-    dtype: Any = None
-    axis: Any = None
-    ndim: Any = None
-    shapes: Any = None
-    lhs: Any = None
-    rhs: Any = None
-    line: str | None = None
+    given = expected = remedy = op = argument = _ABSENT
+    shape = dtype = axis = ndim = shapes = lhs = rhs = line = _ABSENT
 
     def __init__(
         self, *, given: Any = None, expected: Any = None, remedy: str | None = None, op: str | None = None,
@@ -105,11 +96,10 @@ class TenferroError(Exception):
         if expected is None:
             facts["expected"] = expected_text
         self.__dict__.update({name: fact for name, fact in facts.items() if fact is not None})
-        where = "".join(
-            f"{shown[name]}: "
-            for name in ("op", "argument")
-            if facts[name] is not None and not given_text.startswith(shown[name])
-        )
+        names = [
+            n for n in ("op", "argument") if facts[n] is not None and not given_text.startswith(shown[n])
+        ]
+        where = "".join(f"{shown[n]}: " for n in names)
         # not super(): another parent, such as AxisError, may have a constructor of its own
         Exception.__init__(self, f"{where}{given_text}; expected {expected_text}; {facts['remedy']}")
 
@@ -154,7 +144,6 @@ class ShapeMismatchError(ValidationError):
     Traceback (most recent call last):
     tenferro.errors.ShapeMismatchError: grad: given shape (3,); expected shape (2,); bring it to that
     shape first, for example with numpy.broadcast_to, reshape or sum
-
     >>> store.try_accumulate("w", np.ones(3)[:2])
     """
 
@@ -173,7 +162,6 @@ class ShapeDataLengthMismatchError(ValidationError):
     Traceback (most recent call last):
     tenferro.errors.ShapeDataLengthMismatchError: given 3 elements for shape (2, 2); expected 4 elements;
     pass as many elements as the shape has, or another shape
-
     >>> tn.Tensor.from_vec_col_major([2, 2], [1.0, 2.0, 3.0, 4.0]).size
     4
     """
@@ -193,7 +181,6 @@ class RankMismatchError(ValidationError):
     Traceback (most recent call last):
     tenferro.errors.RankMismatchError: data: given rank 2; expected rank 1; pass the elements as one flat
     sequence, or nested data to Tensor.from_numpy
-
     >>> tn.Tensor.from_numpy([[1.0, 2.0], [3.0, 4.0]]).shape
     (2, 2)
     """
@@ -251,7 +238,6 @@ class InvalidArgumentError(ValidationError):
     Traceback (most recent call last):
     tenferro.errors.InvalidArgumentError: given threads=0; expected a positive integer, or None for the
     default; pass threads=1 or more
-
     >>> tn.CpuBackend(threads=1)
     CpuBackend(threads=1)
     """
@@ -271,7 +257,6 @@ class DTypeMismatchError(ValidationError, TypeError):
     Traceback (most recent call last):
     tenferro.errors.DTypeMismatchError: as_slice: dtype: given dtype float32; expected dtype float64; ask
     for dtype float64, or convert a copy with numpy.asarray(...).astype
-
     >>> t.as_slice(np.float64).tolist()
     [1.0, 2.0]
     """
@@ -293,7 +278,6 @@ class UnsupportedDTypeError(ValidationError, TypeError):
     Traceback (most recent call last):
     tenferro.errors.UnsupportedDTypeError: argument 0 has dtype int64; expected a differentiable dtype
     (float32, float64, complex64 or complex128); convert it with .astype(float)
-
     >>> tn.grad(lambda x: np.sum(x * x))(x.astype(float))
     array([2., 4.])
     """
@@ -332,13 +316,11 @@ class ContextMismatchError(TenferroError, RuntimeError):
     --------
     >>> import tenferro as tn
     >>> a, b = tn.EagerRuntime(), tn.EagerRuntime()
-    >>> x = tn.tensor(1.0, runtime=a)
-    >>> y = tn.tensor(2.0, runtime=b)
+    >>> x, y = tn.tensor(1.0, runtime=a), tn.tensor(2.0, runtime=b)
     >>> x + y
     Traceback (most recent call last):
     tenferro.errors.ContextMismatchError: given tensors of runtimes ... and ...; expected tensors of one
     runtime; move one over with detach_into(runtime), which drops its history
-
     >>> (x + y.detach_into(a)).item()
     3.0
     """
@@ -346,10 +328,7 @@ class ContextMismatchError(TenferroError, RuntimeError):
     _given = "given tensors of runtimes {lhs} and {rhs}"
     _expected = "tensors of one runtime"
     _remedy = "move one over with detach_into(runtime), which drops its history"
-
-    def __init__(self, *, lhs: Any, rhs: Any, op: str | None = None, remedy: str | None = None) -> None:
-        super().__init__(lhs=lhs, rhs=rhs, op=op, remedy=remedy)
-        self.given, self.expected = rhs, lhs
+    _subject = "rhs"
 
 
 class NonScalarGradError(TenferroError, ValueError):
@@ -364,7 +343,6 @@ class NonScalarGradError(TenferroError, ValueError):
     Traceback (most recent call last):
     tenferro.errors.NonScalarGradError: given a result of shape (2,); expected one element; reduce it, for
     example with sum(), or pass a seed of that shape: backward(seed), vjp
-
     >>> len((x * x).backward(np.ones(2)))
     1
     """
@@ -384,9 +362,8 @@ class UntrackedError(TenferroError, RuntimeError):
     >>> tn.tensor([2.0]).sum().backward()
     Traceback (most recent call last):
     tenferro.errors.UntrackedError: backward: given a tensor that does not depend on an input that requires
-    a gradient; expected a dependence on one; make the inputs with requires_grad=True (or
-    EagerTensor.requires_grad_in), outside of no_grad() and without detach()
-
+    a gradient; expected a dependence on one; make the inputs with requires_grad=True, outside of no_grad()
+    and without detach()
     >>> x = tn.tensor([2.0], requires_grad=True)
     >>> len(x.sum().backward())
     1
@@ -394,10 +371,7 @@ class UntrackedError(TenferroError, RuntimeError):
 
     _given = "given a tensor that does not depend on an input that requires a gradient"
     _expected = "a dependence on one"
-    _remedy = (
-        "make the inputs with requires_grad=True (or EagerTensor.requires_grad_in), outside of no_grad() and "
-        "without detach()"
-    )
+    _remedy = "make the inputs with requires_grad=True, outside of no_grad() and without detach()"
 
     def __init__(
         self, *, op: str | None = None, argument: str | int | None = None, remedy: str | None = None
@@ -419,7 +393,6 @@ class NoRuleError(TenferroError, NotImplementedError):
     Traceback (most recent call last):
     tenferro.errors.NoRuleError: numpy.packbits has no derivative rule; expected a function with one; write
     it with functions that have a rule, or call it on x.detach() or x.numpy() where no gradient is wanted
-
     >>> np.packbits(x.numpy() > 2.5)
     array([64], dtype=uint8)
     """
@@ -445,7 +418,6 @@ class HostAccessError(TenferroError, RuntimeError):
     Traceback (most recent call last):
     tenferro.errors.HostAccessError: as_slice: given an array of shape (2,) that is not compact in memory;
     expected compact host memory; take a copy with to_tensor()
-
     >>> x.to_tensor().as_slice(np.float64).tolist()
     [1.0, 3.0]
     """
@@ -466,7 +438,6 @@ class TracedConversionError(TenferroError, TypeError):
     >>> float(x)
     Traceback (most recent call last):
     tenferro.errors.TracedConversionError: float(): given a tensor of shape (); expected ...
-
     >>> x.item()
     2.0
     """
@@ -494,7 +465,6 @@ class MutatedError(TenferroError, RuntimeError):
     Traceback (most recent call last):
     tenferro.errors.MutatedError: multiply: operand 1: given an array of shape (10000,) that was changed in
     place after its use; expected its values as they were; run backward before changing it, or pass a copy()
-
     >>> y = (x * c).sum()
     >>> len(y.backward())
     1

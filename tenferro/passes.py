@@ -1,7 +1,7 @@
-"""Passes: the backward walk and the forward sweep over recorded nodes.
+"""Passes: the backward walk over recorded nodes, and what the forward sweep shares with it.
 
-A pass moves cotangents from outputs to inputs (`Pass.pull`) or tangents the other way
-(`Pass.push`).  It visits only nodes between the two, never recurses, and runs the same rules on
+A pass moves cotangents from outputs to inputs (`Pass.pull`) or, in `sweep`, tangents the other way.
+It visits only nodes between the two, never recurses, and runs the same rules on
 plain arrays and, where the derivative is itself to be differentiated, on tracked values.
 
 This module runs interpreted or compiled (`passes.pxd` has the types); both give the same bits.
@@ -150,7 +150,12 @@ class Pass:
                         expected="a live graph",
                         remedy="pass retain_graph=True to the earlier backward(), or compute the output again",
                     )
-                self.new_acc(node)
+                acc = self.new_acc(node)
+                if not node.count:
+                    acc.placed = True
+                    order.append(node)
+                    stack.pop()
+                    continue
                 for i in range(node.count):
                     p = node.parent(i)
                     if p is not None and self.useful(p) and self.acc_of(p) is None:
@@ -258,6 +263,7 @@ class Pass:
             node.acc = acc
         else:
             self.accs[node] = acc
+        return acc
 
     def take(self, node):
         """A node's accumulator, which the node then no longer has."""
@@ -457,104 +463,3 @@ class Pass:
                     remedy="return a gradient of the same shape, or None to keep it",
                 )  # fmt: skip
             acc.total = after if after.dtype == before.dtype else registry["cast"](after, dtype=before.dtype)
-
-    # ----------------------------------------------------------------- forward
-
-    def push(self, outs, tangents):
-        """Carry tangents from the wanted nodes to ``outs``.
-
-        Parameters
-        ----------
-        outs : list of Node
-        tangents : dict
-            Node -> tangent, for each node in ``wanted``.
-
-        Returns
-        -------
-        list
-            A tangent for each of ``outs``, None where it is not reached.
-        """
-        try:
-            return self.sweep(outs, tangents)
-        finally:
-            self.finish()
-
-    def sweep(self, outs, tangents):
-        order = self.mark(self.order(outs))
-        uses = {}
-        for node in order:
-            for i in range(node.count):
-                p = node.parent(i)
-                if p in self.marks:
-                    uses[p] = uses.get(p, 0) + 1
-        for node in outs:
-            uses[node] = uses.get(node, 0) + 1
-        for node in order:
-            if node in self.wanted:
-                continue
-            tangents[node] = self.push_step(node, tangents)
-            for i in range(node.count):
-                p = node.parent(i)
-                if p in self.marks:
-                    uses[p] -= 1
-                    if not uses[p] and p not in self.wanted:
-                        del tangents[p]
-        return [tangents.get(node) for node in outs]
-
-    def push_step(self, node, tangents):
-        """The tangent of one node's result."""
-        prim = node.prim
-        ts = [tangents.get(node.parent(i)) for i in range(node.count)]
-        if prim is None:
-            return ts[0]
-        if prim.linear and len(ts) > 1:
-            for i in range(node.count):
-                if ts[i] is None:
-                    like = node.like_of(i)
-                    ts[i] = np.zeros(like.shape, like.dtype)
-            return prim(*ts, **self.params(node))
-        total = None
-        for i, t in enumerate(ts):
-            if t is None:
-                continue
-            value = self.tangent(node, i, t)
-            if value is None:
-                continue
-            if prim.partials is not None and not node.plain:
-                if value.shape != node.like.shape:
-                    value = registry["broadcast_to"](value, shape=node.like.shape)
-                if value.dtype != node.like.dtype:
-                    value = registry["cast"](value, dtype=node.like.dtype)
-            total = value if total is None else registry["add"](total, value)
-        return total
-
-    def tangent(self, node, i, t):
-        """The tangent of the result that operand i's tangent ``t`` causes."""
-        prim = node.prim
-        if prim.partials is not None:
-            part = prim.partials[i]
-            if part is None:
-                return None
-            if type(part) is float:
-                return t if part == 1.0 else registry["times"](t, part)
-            d = self.partial(node, i)
-            value = registry["times"](t, d)
-            if type(part) is Factor and part.scale != 1.0:
-                value = registry["times"](value, part.scale)
-            return value
-        rule = prim.jvps.get(i)
-        if rule is not None:
-            return as_array(self.call_rule(rule, node, t, None))
-        if prim.linear:
-            return prim(t, **self.params(node))
-        if prim.multilinear:
-            operands = [t if k == i else self.saved(node, k) for k in range(node.count)]
-            return prim(*operands, **self.params(node))
-        raise NoRuleError(op=prim.name, argument=i)
-
-    def params(self, node):
-        if node.params is None:
-            return {}
-        if node.prim.scatter:
-            return {"index": kept_value(node.params, node, "index")}
-        return {name: kept_value(value, node, name) for name, value in node.params.items()}

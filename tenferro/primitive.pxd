@@ -1,6 +1,11 @@
+cimport cython
+
 cdef class Like:
     cdef public tuple shape
     cdef public object dtype
+
+@cython.locals(like=Like)
+cpdef Like new_like(tuple shape, object dtype)
 
 cdef class Factor:
     cdef public double scale

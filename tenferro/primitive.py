@@ -34,15 +34,21 @@ registry: dict[str, Primitive] = {}
 #: What a NumPy function becomes when an argument is tracked; dispatch and namespace derive from it.
 functions: dict[Any, Callable] = {}
 
+#: The primitives that NumPy functions are when they are called with one operand and nothing else.
+direct: dict[Any, Primitive] = {}
+
 
 class Like:
     """The shape and dtype of an operand, without its values."""
 
     __slots__ = ("dtype", "shape")
 
-    def __init__(self, shape, dtype):
-        self.shape = shape
-        self.dtype = dtype
+
+def new_like(shape, dtype):
+    like = Like.__new__(Like)
+    like.shape = shape
+    like.dtype = dtype
+    return like
 
 
 # What a rule's parameter stands for; a place >= 0 is that operand's value.

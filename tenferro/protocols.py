@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import eager, ops
+from . import operators, ops
 from .errors import InvalidArgumentError, NoRuleError, TracedConversionError
 from .primitive import functions
 from .recording import Tracked
@@ -41,7 +41,7 @@ def no_rule(name: str) -> NoRuleError:
 
 def ufunc(self: Tracked, uf: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
     """``__array_ufunc__`` of a tracked value."""
-    if any(eager.defers(x) for x in inputs):
+    if any(operators.defers(x) for x in inputs):
         return NotImplemented
     out = kwargs.pop("out", None)
     if out is not None and any(o is not None for o in out):
@@ -85,7 +85,7 @@ def function(func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
     ours = functions.get(func)
     if ours is not None:
         for cls in types:
-            if cls is not eager.EagerTensor and foreign(cls):
+            if foreign(cls):
                 return NotImplemented
         return ours(*args, **kwargs)
     if func in constants:
@@ -98,9 +98,9 @@ def foreign(cls: type) -> bool:
     return not issubclass(cls, Tracked) and cls.__array_function__ is not np.ndarray.__array_function__
 
 
-eager.protocols.ufunc = ufunc
-eager.protocols.function = function
-eager.protocols.methods = {
+operators.protocols.ufunc = ufunc
+operators.protocols.function = function
+operators.protocols.methods = {
     "abs": functions[np.abs],
     **{original.__name__: fn for original, fn in functions.items()},
 }

@@ -2,7 +2,7 @@ cimport cython
 
 from tenferro._kernels.layout cimport Layout
 from tenferro._kernels.loops cimport Loop
-from tenferro.primitive cimport Like, Primitive, Rule
+from tenferro.primitive cimport Like, Primitive, Rule, new_like
 from tenferro.tape cimport Context, GradMode, Node, keep_value, new_node
 
 cdef Layout layout

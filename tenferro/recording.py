@@ -13,7 +13,7 @@ import numpy as np
 from . import passes, primitive
 from ._kernels import layout
 from .errors import ContextMismatchError, RuntimeStateError, TracedConversionError
-from .primitive import Like, registry
+from .primitive import new_like, registry
 from .tape import grad_mode, keep_value, new_node
 
 #: A level above every transform's, for "no tracked operand yet".
@@ -60,7 +60,7 @@ def box(value, node, runtime=None):
 def like_of(t):
     """The shape and dtype of a tracked value, made once."""
     if t._like is None:
-        t._like = Like(t._value.shape, t._value.dtype)
+        t._like = new_like(t._value.shape, t._value.dtype)
     return t._like
 
 
@@ -99,7 +99,7 @@ def unary(prim, x):
         made.plain = True
     else:
         made.like_first = like_of(x)
-        made.like = Like(ans.shape, ans.dtype)
+        made.like = new_like(ans.shape, ans.dtype)
     return box(ans, made, x._runtime)
 
 
@@ -154,7 +154,7 @@ def binary(prim, x, y):
     if not made.plain:
         made.like_first = None if xn is None else like_of(x)
         made.like_second = None if yn is None else like_of(y)
-        made.like = Like(ans.shape, ans.dtype)
+        made.like = new_like(ans.shape, ans.dtype)
     return box(ans, made, runtime)
 
 
@@ -198,7 +198,7 @@ def apply(prim, args, params):
             a = as_operand(a)
             values.append(a)
             borrowed.append(True)
-            likes.append(Like(np.shape(a), np.result_type(a)))
+            likes.append(new_like(np.shape(a), np.result_type(a)))
             parents.append(None)
     check_open(runtime)
     ans = prim.forward(*values, **params)
@@ -226,7 +226,7 @@ def apply_one(prim, x, params):
         t = box(ans, None, x._runtime)
     else:
         made = new_node(prim, 1, node, None, node.level, node.top)
-        needs = prim.needs(0)
+        needs = prim.cached_needs.get(0) or prim.needs(0)
         if needs[0]:
             made.kept_first = keep_value(x._value, x._borrowed)
         if needs[1]:

@@ -23,6 +23,7 @@ from .errors import (
 )
 from .gradient import Gradients, GradientValue
 from .passes import new_pass
+from .sweep import push
 from .tape import Context, Slot, grad_mode, leaf
 from .tensor import Tensor
 
@@ -266,7 +267,7 @@ class EagerRuntime(Context):
         if output._node is None or not tangents:
             return None
         run = new_pass(TOP_LEVEL, 0, True, False, set(tangents))
-        (result,) = run.push([output._node], tangents)
+        (result,) = push(run, [output._node], tangents)
         return None if result is None else self.adopt(result)
 
     def inputs(self, output, wrt):

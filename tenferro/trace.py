@@ -13,6 +13,7 @@ from ._kernels import layout
 from .dtypes import check_differentiable
 from .errors import InvalidArgumentError, NonScalarGradError, UnsupportedDTypeError
 from .passes import new_pass
+from .sweep import push
 from .primitive import registry
 from .recording import Tracked, box
 from .runtime import enable_grad
@@ -136,7 +137,7 @@ class Trace:
         record = any([self.records(out, t) for out in outs for t in tangents])
         given = {t._node: v for t, v in zip(self.leaves, tangents, strict=True)}
         run = new_pass(self.level, self.level, record, False, set(given))
-        found = run.push([out._node for out in outs], given)
+        found = push(run, [out._node for out in outs], given)
         return [
             layout.scalar(np.zeros_like(out._value))
             if t is None

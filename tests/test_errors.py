@@ -108,7 +108,7 @@ def test_given_repeats_the_subject():
     assert errors.UnsupportedDTypeError(dtype=np.dtype(bool), argument="x").given == np.dtype(bool)
     assert errors.NonScalarGradError(shape=()).given == ()
     assert errors.AxisOutOfBoundsError(axis=0, ndim=0).given == 0
-    assert errors.ContextMismatchError(lhs=1, rhs=2).expected == 1
+    assert errors.ContextMismatchError(lhs=1, rhs=2).given == 2
 
 
 def test_attributes_that_do_not_apply_are_none():

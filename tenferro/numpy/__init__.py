@@ -57,9 +57,9 @@ def asarray(a: Any, dtype: Any = None, **kwargs: Any) -> Any:
     return _np.asarray(a, dtype=dtype, **kwargs)
 
 
-for _name in dir(_np):
-    _original = getattr(_np, _name)
-    if callable(_original) and getattr(_original, "__hash__", None) and _original in _functions:
+# vars() and not dir(): the latter's names include submodules that would be imported for nothing
+for _name, _original in list(vars(_np).items()):
+    if callable(_original) and _original.__hash__ is not None and _original in _functions:
         globals()[_name] = _dispatching(_original, _functions[_original])
 
 
