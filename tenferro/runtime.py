@@ -222,7 +222,7 @@ class EagerRuntime(Context):
 
     def vjp_optional(self, output: Any, wrt: Any, seed: Any) -> Any:
         """`vjp`, with None where ``output`` does not depend on an input."""
-        many, tensors = self.inputs(output, wrt)
+        many, tensors = self._inputs(output, wrt)
         nodes = [t._node for t in tensors]
         found: dict = {}
         if output._node is not None:
@@ -231,7 +231,7 @@ class EagerRuntime(Context):
         results = []
         for t, node in zip(tensors, nodes, strict=True):
             acc = found.get(node)
-            results.append(None if acc is None or acc.total is None else self.adopt(acc.total))
+            results.append(None if acc is None or acc.total is None else self._adopt(acc.total))
         return results if many else results[0]
 
     def jvp(self, output: Any, wrt: Any, tangent: Any) -> Any:
@@ -252,7 +252,7 @@ class EagerRuntime(Context):
 
     def jvp_optional(self, output: Any, wrt: Any, tangent: Any) -> Any:
         """`jvp`, with None where ``output`` does not depend on ``wrt``."""
-        many, tensors = self.inputs(output, wrt)
+        many, tensors = self._inputs(output, wrt)
         given = list(tangent) if many else [tangent]
         if len(given) != len(tensors):
             raise InvalidArgumentError(
@@ -268,9 +268,9 @@ class EagerRuntime(Context):
             return None
         run = new_pass(TOP_LEVEL, 0, True, False, set(tangents))
         (result,) = push(run, [output._node], tangents)
-        return None if result is None else self.adopt(result)
+        return None if result is None else self._adopt(result)
 
-    def inputs(self, output, wrt):
+    def _inputs(self, output, wrt):
         self.check_open()
         many = isinstance(wrt, (list, tuple))
         tensors = list(wrt) if many else [wrt]
@@ -283,7 +283,7 @@ class EagerRuntime(Context):
                 raise ContextMismatchError(lhs=self.id, rhs=t._runtime.id)
         return many, tensors
 
-    def adopt(self, value):
+    def _adopt(self, value):
         """A pass's result as a tensor of this runtime."""
         if not hasattr(value, "_node"):
             return passes.box(np.array(value), None, self)
@@ -335,6 +335,7 @@ class EagerRuntime(Context):
         self.close()
 
     def check_open(self) -> None:
+        """Raise `RuntimeStateError` where the runtime is closed."""
         if self.closed:
             raise RuntimeStateError(
                 given=f"the closed runtime {self.id}", expected="an open runtime",
@@ -417,7 +418,7 @@ def backward(t, seed, retain_graph):
         if slot is None or acc.total is None:
             continue
         total = layout.dense(acc.total, slot.like, acc.owned)
-        ready.append((slot, total, total if slot.total is None else slot.total + total))
+        ready.append((slot, total, total if slot.total is None else np.asarray(slot.total + total)))
     for slot, _, total in ready:
         slot.total = total
         runtime.retained.add(slot)

@@ -13,6 +13,8 @@ import numpy as np
 from .transforms import jvp, vjp
 from .tree import leaves_of, map_leaves
 
+__all__ = ["GradientCheckError", "check_grads", "check_jvp", "check_vjp"]
+
 #: By the precision of the coarsest argument: relative and absolute tolerance.
 TOLERANCE = {np.dtype(np.float32): (2e-3, 2e-3), np.dtype(np.float64): (2e-6, 2e-6)}
 
