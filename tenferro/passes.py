@@ -72,6 +72,10 @@ def as_array(value):
     return np.asarray(value) if isinstance(value, (np.generic, float, int, complex)) else value
 
 
+def as_dtype(value, dtype):
+    return value if value.dtype == dtype else registry["cast"](value, dtype=dtype)
+
+
 def fit(value, like):
     """Bring a contribution to its operand's exact shape and dtype."""
     if value.shape != like.shape:
@@ -301,6 +305,8 @@ class Pass:
                 continue
             part = prim.partials[i]
             if part is None:
+                raise NoRuleError(op=prim.name, argument=i)
+            if type(part) is float and part == 0.0:
                 continue
             target = self.acc_of(p)
             if self.record or not node.plain:
@@ -331,6 +337,10 @@ class Pass:
                     d = self.saved(node, factor.place)
                 else:
                     d = self.call_rule(part, node, None, None)
+                    if getattr(d, "dtype", None) is not g.dtype and not isinstance(d, (float, int)):
+                        # a rule may widen: constants and masks have dtypes of their own
+                        self.add(target, as_dtype(product.times(g, d, 1.0, True), g.dtype), True)
+                        continue
                 if target.total is not None and target.owned:
                     product.times_into(target.total, g, d, scale, True)
                 else:
@@ -339,7 +349,7 @@ class Pass:
     def contribution(self, node, i, part, g):
         """g times the partial derivative of operand i, at any level and with any broadcasting."""
         if type(part) is float:
-            return g if part == 1.0 else g * part
+            return g if part == 1.0 else registry["times"](g, part)
         d = self.partial(node, i)
         if self.record:
             if np.iscomplexobj(d) if not hasattr(d, "dtype") else d.dtype.kind == "c":
@@ -363,13 +373,14 @@ class Pass:
             if self.record and node.level < self.level:
                 return box(node.ans, node)
             return node.ans
-        value = node.kept(place)
-        if type(value) is Guarded:
-            value = kept_value(value, node, place)
+        kept = node.kept(place)
+        value = kept_value(kept, node, place) if type(kept) is Guarded else kept
         if self.record:
             parent = node.parent(place)
             if parent is not None and parent.level < self.level:
-                return box(value, parent)
+                t = box(value, parent)
+                t._borrowed = value is not kept
+                return t
         return value
 
     def call_rule(self, rule, node, g, wanted):
@@ -414,8 +425,15 @@ class Pass:
                 if rule is None:
                     raise NoRuleError(op=prim.name, argument=i)
                 value = self.call_rule(rule, node, acc.total, wanted)
-            if value is not None:
-                self.add(self.acc_of(node.parent(i)), fit(as_array(value), node.like_of(i)), False)
+            if value is None:
+                continue
+            value = as_array(value)
+            if not prim.broadcasts and value.shape != node.like_of(i).shape:
+                raise ShapeMismatchError(
+                    given=value.shape, expected=node.like_of(i).shape, op=prim.name, argument=i,
+                    remedy="its VJP rule has to return a cotangent of the operand's shape",
+                )  # fmt: skip
+            self.add(self.acc_of(node.parent(i)), fit(value, node.like_of(i)), False)
 
     def pull_scatter(self, node, acc):
         """An indexed read: its cotangent goes to those places of the parent's, and nowhere else."""

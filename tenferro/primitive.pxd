@@ -24,6 +24,8 @@ cdef class Primitive:
     cdef public list operands
     cdef public object variadic
     cdef public dict defaults
+    cdef public dict params
+    cdef public bint broadcasts
     cdef public bint linear
     cdef public bint multilinear
     cdef public bint view

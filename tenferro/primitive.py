@@ -8,7 +8,7 @@ operand, from which both modes follow::
 Anything else is a forward function with a VJP and a JVP rule per operand::
 
     @primitive(linear=True)
-    def reduce_sum(x, axis, keepdims): ...
+    def reduce_sum(x, *, axis, keepdims): ...
 
     @reduce_sum.vjp
     def reduce_sum_vjp(g, x_like, axis, keepdims): ...
@@ -83,7 +83,7 @@ class Rule:
 
     __slots__ = ("fn", "kinds", "names", "needs_ans", "places")
 
-    def __init__(self, fn, operands, variadic):
+    def __init__(self, fn, operands, variadic=None, params=()):
         self.fn = fn
         self.kinds = []
         self.names = list(inspect.signature(fn).parameters)
@@ -104,8 +104,13 @@ class Rule:
                 self.places.append(kind)
             elif name.endswith("_like") and name[:-5] in operands:
                 kind = LIKE - 100 * (1 + operands.index(name[:-5]))
-            else:
+            elif name in params:
                 kind = PARAM
+            else:
+                known = ["g", "t", "ans", *operands, *[o + "_like" for o in operands], *params]
+                if variadic:
+                    known += [variadic + "_like", "wanted"]
+                raise TypeError(f"{fn.__name__}: unknown parameter {name!r}; it may be one of {', '.join(known)}")
             self.kinds.append(kind)
 
 
@@ -128,23 +133,30 @@ class Primitive:
         The operation is linear in each operand alone.
     view : bool
         The result may share memory with the first operand.
+    broadcasts : bool
+        Operands are broadcast, so that a VJP rule may return a cotangent of the result's shape.
+        Otherwise a rule's result must have exactly the operand's shape.
     """
 
-    def __init__(self, name, forward, operands, variadic=None, linear=False, multilinear=False, view=False):
+    def __init__(self, name, forward, operands, variadic=None, linear=False, multilinear=False, view=False,
+        broadcasts=False,
+    ):
         if name in registry:
             raise ValueError(f"a primitive named {name!r} exists already; give this one another name")
         self.name = name
         self.forward = forward
         self.operands = list(operands)
         self.variadic = variadic
-        self.defaults = {
-            parameter.name: parameter.default
-            for parameter in inspect.signature(forward).parameters.values()
-            if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is not parameter.empty
-        }
+        self.params = {}
+        if forward is not None:
+            for parameter in inspect.signature(forward).parameters.values():
+                if parameter.kind is parameter.KEYWORD_ONLY:
+                    self.params[parameter.name] = parameter.default
+        self.defaults = {k: v for k, v in self.params.items() if v is not inspect.Parameter.empty}
         self.linear = linear
         self.multilinear = multilinear
         self.view = view
+        self.broadcasts = broadcasts
         self.loop = None
         self.partials = None
         self.cached_needs = {}
@@ -177,16 +189,16 @@ class Primitive:
 
     def vjp_of_all(self, fn):
         """Declare one VJP rule that returns the contributions to all operands."""
-        self.vjp_all = Rule(fn, self.operands, self.variadic)
+        self.vjp_all = Rule(fn, self.operands, self.variadic, self.params)
         return fn
 
     def _declare(self, table, fn_or_argnum):
         if callable(fn_or_argnum):
-            table[0] = Rule(fn_or_argnum, self.operands, self.variadic)
+            table[0] = Rule(fn_or_argnum, self.operands, self.variadic, self.params)
             return fn_or_argnum
 
         def declare(fn):
-            table[fn_or_argnum] = Rule(fn, self.operands, self.variadic)
+            table[fn_or_argnum] = Rule(fn, self.operands, self.variadic, self.params)
             return fn
 
         return declare
@@ -237,21 +249,30 @@ def install(tracked, apply):
     _apply = apply
 
 
-def primitive(fn=None, *, name=None, linear=False, multilinear=False, view=False) -> Any:
+def primitive(
+    fn=None, *, name=None, linear=False, multilinear=False, view=False, broadcasts=False
+) -> Any:  # fmt: skip
     """Make a primitive of a forward function; its positional parameters are the operands.
 
     A keyword-only parameter is not differentiated: it is part of the operation.
     """
     if fn is None:
-        return lambda f: primitive(f, name=name, linear=linear, multilinear=multilinear, view=view)
+        return lambda f: primitive(
+            f, name=name, linear=linear, multilinear=multilinear, view=view, broadcasts=broadcasts
+        )
     operands = []
     variadic = None
     for parameter in inspect.signature(fn).parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:
             variadic = parameter.name
         elif parameter.kind is not parameter.KEYWORD_ONLY:
+            if parameter.default is not parameter.empty:
+                raise TypeError(
+                    f"{fn.__name__}: the operand {parameter.name!r} has a default; make it keyword-only (after a *) "
+                    "if it is a parameter, or leave the default out"
+                )
             operands.append(parameter.name)
-    return Primitive(name or fn.__name__, fn, operands, variadic, linear, multilinear, view)
+    return Primitive(name or fn.__name__, fn, operands, variadic, linear, multilinear, view, broadcasts)
 
 
 def elementwise(ufunc: np.ufunc, *partials: float | Factor | Callable | None, name=None) -> Primitive:
@@ -262,17 +283,20 @@ def elementwise(ufunc: np.ufunc, *partials: float | Factor | Callable | None, na
     ufunc : numpy.ufunc
     *partials : float, Factor, callable or None
         A number where the derivative is constant; ``X``, ``Y`` or ``ANS``, or a number times one of
-        them; a function of any of ``x``, ``y``, ``ans``; None where it is zero everywhere.
+        them; a function of any of ``x``, ``y``, ``ans``; None where no rule is known, so that a
+        tracked operand there is a `NoRuleError` in a pass.
     name : str, optional
         Where it is not the ufunc's.
     """
     operands = ["x", "y"][: ufunc.nin]
+    if len(partials) != ufunc.nin:
+        raise TypeError(f"{ufunc.__name__} has {ufunc.nin} operands; given {len(partials)} partial derivatives")
     loop = Loop(ufunc)
     forward = loop.call1 if ufunc.nin == 1 else loop.call2
     op = Primitive(name or ufunc.__name__, forward, operands)
     op.loop = loop
     op.partials = tuple(
-        Rule(p, operands, None) if callable(p) else float(p) if isinstance(p, int) else p for p in partials
+        Rule(p, operands) if callable(p) else float(p) if isinstance(p, int) else p for p in partials
     )
     functions[ufunc] = op
     op.keep_x = _keep(op, 0)

@@ -102,6 +102,6 @@ operators.protocols.ufunc = ufunc
 operators.protocols.function = function
 operators.protocols.methods = {
     "abs": functions[np.abs],
-    **{original.__name__: fn for original, fn in functions.items()},
+    **{o.__name__: fn for o, fn in functions.items() if getattr(np, o.__name__, None) is o},
 }
 _ = ops  # imported for what it registers

@@ -19,6 +19,8 @@ from .tape import grad_mode, keep_value, new_node
 #: A level above every transform's, for "no tracked operand yet".
 NO_LEVEL = 1 << 60
 
+ndarray = np.ndarray
+
 
 class Tracked:
     """What the engine sees of an EagerTensor: an array, the node that made it and its runtime.
@@ -198,10 +200,10 @@ def apply(prim, args, params):
             a = as_operand(a)
             values.append(a)
             borrowed.append(True)
-            likes.append(new_like(np.shape(a), np.result_type(a)))
+            likes.append(new_like(np.shape(a), getattr(a, "dtype", None)))
             parents.append(None)
     check_open(runtime)
-    ans = prim.forward(*values, **params)
+    ans = as_ndarray(prim.forward(*values, **params))
     if level == NO_LEVEL or (grad_mode.off and not grad_mode.enabled()):
         return box(ans, None, runtime)
     made = new_node(prim, len(parents), parents[0], parents[1], level, top)
@@ -221,6 +223,8 @@ def apply_one(prim, x, params):
     if x._runtime is not None and x._runtime.closed:
         check_open(x._runtime)
     ans = prim.forward(x._value, **params) if params else prim.forward(x._value)
+    if type(ans) is not ndarray:
+        ans = as_ndarray(ans)
     node = x._node
     if node is None or (grad_mode.off and not grad_mode.enabled()):
         t = box(ans, None, x._runtime)
@@ -237,6 +241,11 @@ def apply_one(prim, x, params):
         t = box(ans, made, x._runtime)
     t._borrowed = prim.view and x._borrowed
     return t
+
+
+def as_ndarray(ans):
+    """What a forward returned, as an array: NumPy gives a scalar for rank 0."""
+    return ans if type(ans) is ndarray else np.asarray(ans)
 
 
 def keep_params(params):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .errors import NoRuleError
-from .passes import as_array
+from .passes import as_array, as_dtype
 from .primitive import Factor, registry
 from .tape import kept_value
 
@@ -66,7 +66,8 @@ def step(run, node, tangents):
         for i in range(node.count):
             if ts[i] is None:
                 like = node.like_of(i)
-                ts[i] = np.zeros(like.shape, like.dtype)
+                # a Python number has no dtype of its own, nor has the zero in its place
+                ts[i] = 0.0 if like.dtype is None else np.zeros(like.shape, like.dtype)
         return prim(*ts, **params(node))
     total = None
     for i, t in enumerate(ts):
@@ -90,14 +91,17 @@ def tangent(run, node, i, t):
     if prim.partials is not None:
         part = prim.partials[i]
         if part is None:
-            return None
+            raise NoRuleError(op=prim.name, argument=i)
         if type(part) is float:
+            if part == 0.0:
+                return None
             return t if part == 1.0 else registry["times"](t, part)
         d = run.partial(node, i)
         value = registry["times"](t, d)
-        if type(part) is Factor and part.scale != 1.0:
-            value = registry["times"](value, part.scale)
-        return value
+        if type(part) is Factor:
+            return value if part.scale == 1.0 else registry["times"](value, part.scale)
+        # a rule may widen: constants and masks have dtypes of their own
+        return as_dtype(value, t.dtype) if node.plain else value
     rule = prim.jvps.get(i)
     if rule is not None:
         return as_array(run.call_rule(rule, node, t, None))

@@ -19,8 +19,9 @@ import numpy as np
 from ._kernels import fingerprint
 from .errors import MutatedError
 
-#: Arrays up to this many bytes are copied when they are kept; larger ones are fingerprinted.
-COPY_LIMIT = 32768
+#: Arrays up to this many bytes are copied when they are kept; larger ones are fingerprinted.  In the
+#: caches one copy is cheaper than two fingerprints, out of them it is dearer.
+COPY_LIMIT = 262144
 
 #: A level above every transform's: passes at it record whatever depends on a tracked value.
 TOP_LEVEL = 1 << 60

@@ -133,12 +133,17 @@ def check_grads(
         check_jvp(f, args, **more)
         if order > 1:
             v = map_leaves(lambda x: direction(rng, x), args)
-            check_grads(lambda *a: jvp(f, a, v)[1], args, order=order - 1, modes=modes, **more)
+            check_grads(lambda *a: jvp(f, a, alike(v, a))[1], args, order=order - 1, modes=modes, **more)
     if "reverse" in modes:
         check_vjp(f, args, **more)
         if order > 1:
             u = map_leaves(lambda y: direction(rng, y), f(*args))
-            check_grads(lambda *a: vjp(f, *a)[1](u), args, order=order - 1, modes=modes, **more)
+
+            def pulled(*a):
+                value, pullback = vjp(f, *a)
+                return pullback(alike(u, value))
+
+            check_grads(pulled, args, order=order - 1, modes=modes, **more)
 
 
 def direction(rng: np.random.Generator, x: Any) -> Any:
@@ -148,6 +153,12 @@ def direction(rng: np.random.Generator, x: Any) -> Any:
     if x.dtype.kind == "c":
         v = v + 1j * rng.uniform(-1.0, 1.0, x.shape)
     return v.astype(x.dtype)[()] if x.ndim == 0 else v.astype(x.dtype)
+
+
+def alike(v: Any, x: Any) -> Any:
+    """v's leaves in the dtypes of x's: the differences evaluate in double precision."""
+    dtypes = iter([leaf.dtype if hasattr(leaf, "dtype") else as_float(leaf).dtype for leaf in leaves_of(x)])
+    return map_leaves(lambda leaf: np.asarray(leaf).astype(next(dtypes))[()], v)
 
 
 def as_float(x: Any) -> np.ndarray:

@@ -245,7 +245,8 @@ cdef bint weak_number(object x, int type_num, char *place) except -1:
     """Write a Python float or int as one element of type_num; False where NumPy must decide."""
     cdef double value, zero = 0.0
     cdef float single
-    if type(x) is float:
+    if type(x) is float or (type_num == cnp.NPY_FLOAT64 and isinstance(x, float)):
+        # a numpy.float64 is a float, and no wider than the array
         value = <double>x
     elif type(x) is int and -2 ** 53 <= x <= 2 ** 53:
         value = <double>x

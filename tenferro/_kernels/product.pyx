@@ -264,9 +264,12 @@ cdef int fill(cnp.ndarray out, cnp.ndarray g, cnp.ndarray d,
 
 
 cdef bint small_scalar(object d, int type_num, char *place) noexcept:
-    """Write a Python float or int as one element of type_num; False where that is not exact work."""
+    """Write a Python float as one element of type_num; False where NumPy has to decide.
+
+    A numpy.float64 is a float too, and no wider than a float64 array.
+    """
     cdef double value
-    if type(d) is float:
+    if type(d) is float or (type_num == cnp.NPY_FLOAT64 and isinstance(d, float)):
         value = <double>d
     else:
         return False

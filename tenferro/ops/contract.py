@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from ..primitive import functions, implements, primitive
-from ._common import plain
+from ._common import plain, refuse
 from .elementwise import conjugate, multiply
 from .shape import permute, reshape_to
 
@@ -24,7 +26,7 @@ def row(x):
     return reshape_to(x, shape=(*x.shape[:-1], 1, x.shape[-1]))
 
 
-@primitive(multilinear=True)
+@primitive(multilinear=True, broadcasts=True)
 def matmul(a, b):
     return np.asarray(np.matmul(a, b))
 
@@ -65,21 +67,22 @@ def as_matrix(b):
     if len(b.shape) == 1:
         return column(b)
     ndim = len(b.shape)
-    return reshape_to(
-        permute(b, axes=(ndim - 2, *range(ndim - 2), ndim - 1)), shape=(b.shape[-2], b.size // max(b.shape[-2], 1))
-    )
+    columns = prod(b.shape[:-2]) * b.shape[-1]
+    return reshape_to(permute(b, axes=(ndim - 2, *range(ndim - 2), ndim - 1)), shape=(b.shape[-2], columns))
 
 
 @contract_last.vjp(0)
 def dot_vjp_a(g, a_like, b):
     b = as_matrix(b)
-    return reshape_to(matmul(reshape_to(g, shape=(-1, b.shape[1])), adjoint(b)), shape=a_like.shape)
+    rows = prod(a_like.shape[:-1])
+    return reshape_to(matmul(reshape_to(g, shape=(rows, b.shape[1])), adjoint(b)), shape=a_like.shape)
 
 
 @contract_last.vjp(1)
 def dot_vjp_b(g, a, b_like):
-    rows = reshape_to(a, shape=(-1, a.shape[-1]))
-    flat = matmul(adjoint(rows), reshape_to(g, shape=(rows.shape[0], -1)))
+    rows = reshape_to(a, shape=(prod(a.shape[:-1]), a.shape[-1]))
+    columns = prod(b_like.shape[:-2]) * b_like.shape[-1] if len(b_like.shape) > 1 else 1
+    flat = matmul(adjoint(rows), reshape_to(g, shape=(rows.shape[0], columns)))
     if len(b_like.shape) == 1:
         return reshape_to(flat, shape=b_like.shape)
     ndim = len(b_like.shape)
@@ -90,8 +93,6 @@ def dot_vjp_b(g, a, b_like):
 @implements(np.dot)
 def dot(a, b, out=None):
     """`numpy.dot`, without ``out``."""
-    from ._common import refuse
-
     refuse("dot", out=out)
     if not plain(a).ndim or not plain(b).ndim:
         return multiply(a, b)

@@ -24,7 +24,7 @@ multiply.same_operand = square  # x * x, in one pass over x
 
 
 def divide_dx(y):
-    return 1 / y
+    return divide(1, y)
 
 
 def divide_dy(y, ans):
@@ -35,11 +35,10 @@ divide = elementwise(np.divide, divide_dx, divide_dy)
 
 
 def power_dx(x, y):
-    # x**0 is constant; the exponent y - 1 must not meet x = 0 there
+    # x**0 is constant, also at x = 0, where x**-1 is infinite
     if isinstance(y, (int, float)):
         return y * x ** (y - 1) if y else 0.0
-    constant = plain(y) == 0
-    return y * x ** where(constant, 1, y - 1)
+    return times(y, x ** (y - 1))
 
 
 def power_dy(x, y, ans):
@@ -98,27 +97,23 @@ tanh = elementwise(np.tanh, tanh_dx)
 # --------------------------------------------------------------------- selection
 
 
-def share(x, y, ans):
-    """How much of the result is x's: ties share equally, and a nan is whoever brought it."""
+def share_of_x(x, y, ans):
+    # ties share equally, and a nan is whoever brought it
     x, y, ans = plain(x), plain(y), plain(ans)
     mine = ((x == ans) | np.isnan(x)).astype(real_dtype(ans))
     other = (y == ans) | np.isnan(y)
     return mine / np.maximum(mine + other, 1)
 
 
-def share_of_x(x, y, ans):
-    return share(x, y, ans)
-
-
 def share_of_y(x, y, ans):
-    return share(y, x, ans)
+    return share_of_x(y, x, ans)
 
 
 maximum = elementwise(np.maximum, share_of_x, share_of_y)
 minimum = elementwise(np.minimum, share_of_x, share_of_y)
 
 
-@primitive(linear=True)
+@primitive(linear=True, broadcasts=True)
 def select(x, y, *, condition):
     return np.asarray(np.where(condition, x, y))
 
@@ -200,7 +195,7 @@ def real_vjp(g):
 # ------------------------------------------------------- what the rules are made of
 
 
-@primitive
+@primitive(multilinear=True, broadcasts=True)
 def times(x, y):
     """The strong-zero product, as an operation that can itself be differentiated."""
     return product.times(x, y)
@@ -214,13 +209,3 @@ def times_vjp_x(g, y):
 @times.vjp(1)
 def times_vjp_y(g, x):
     return times(g, conjugate(x))
-
-
-@times.jvp(0)
-def times_jvp_x(t, y):
-    return times(t, y)
-
-
-@times.jvp(1)
-def times_jvp_y(t, x):
-    return times(x, t)

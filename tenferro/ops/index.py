@@ -6,7 +6,7 @@ import numpy as np
 
 from .._kernels import accumulate
 from ..primitive import primitive
-from ._common import plain
+from .shape import reshape_to
 
 
 @primitive(linear=True, view=True)
@@ -31,7 +31,7 @@ def scatter_vjp(g, indices, wanted):
     return [index(g, index=place) if want else None for place, want in zip(indices, wanted, strict=True)]
 
 
-@primitive(linear=True)
+@primitive(linear=True, broadcasts=True)
 def set_item(x, v, *, index):
     """x with ``x[index] = v``; where an element is assigned twice the last one counts."""
     out = np.array(x)
@@ -45,15 +45,18 @@ def set_item_vjp_x(g, index):
 
 
 @set_item.vjp(1)
-def set_item_vjp_v(g, index, x_like):
+def set_item_vjp_v(g, index, x_like, v_like):
     taken = read_back(g, index)
+    # NumPy lets v have leading axes of length 1 that the place does not have
+    lead = (1,) * (len(v_like.shape) - len(taken.shape))
+    taken = reshape_to(taken, shape=lead + tuple(taken.shape))
     if is_basic(index):
         return taken
     # of several writes to one element only the last is visible
     order = np.full(x_like.shape, -1)
     turn = np.arange(order[index].size).reshape(order[index].shape)
     order[index] = turn
-    return taken * (order[index] == turn)
+    return taken * (order[index] == turn).reshape(taken.shape)
 
 
 def read_back(g, place):

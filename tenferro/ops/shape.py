@@ -50,8 +50,9 @@ def transpose(a, axes=None):
     ndim = plain(a).ndim
     if axes is None:
         axes = tuple(reversed(range(ndim)))
-    elif len(axes) != ndim:
+    elif np.ndim(axes) == 0 or len(axes) != ndim:
         np.transpose(plain(a), axes)  # NumPy's own refusal
+        axes = (axes,)
     return permute(a, axes=normalize_axis_tuple(axes, ndim))
 
 

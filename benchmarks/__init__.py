@@ -1,0 +1,1 @@
+"""Benchmarks: areas for asv (`asv.conf.json`), and `compare.py` against other libraries."""

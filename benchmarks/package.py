@@ -1,0 +1,70 @@
+"""The package: how long it takes to import, how large it is."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import tenferro
+
+from .pairs import Effort, alternate, quartiles
+
+PACKAGE = Path(tenferro.__file__).parent
+#: what lies in an in-place build's folder and is not installed
+NOT_INSTALLED = {".c", ".pyx", ".pyc"}
+
+
+def import_in_new_process(statement: str) -> None:
+    """Run an import where nothing is imported yet, the same tenferro being found."""
+    path = str(PACKAGE.parent)
+    subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {path!r}); {statement}"], check=True)
+
+
+def installed() -> dict[str, Path]:
+    """The installed files by name: those of the distribution, or the folder's where it is installed in place."""
+    try:
+        listed = importlib.metadata.files("tenferro") or []
+    except importlib.metadata.PackageNotFoundError:
+        listed = []
+    found = {str(f): Path(str(f.locate())) for f in listed if f.suffix != ".pyc"}
+    if not any(path.is_relative_to(PACKAGE) for path in found.values()):
+        found = {
+            str(path.relative_to(PACKAGE.parent)): path
+            for path in PACKAGE.rglob("*")
+            if path.is_file() and path.suffix not in NOT_INSTALLED
+        }
+    return {name: path for name, path in found.items() if path.is_file()}
+
+
+class ImportTime:
+    unit = "ms"
+    effort = Effort(warm_up=0.0, sample=0.0, total=0.0, pairs=9)
+
+    def track_beyond_numpy(self):
+        """What ``import tenferro`` takes more than ``import numpy``, the two alternating."""
+        pairs = alternate(
+            lambda: import_in_new_process("import numpy"),
+            lambda: import_in_new_process("import tenferro"),
+            self.effort,
+        )
+        return quartiles([1000 * (ours - numpys) for numpys, ours in pairs])["median"]
+
+
+class Size:
+    unit = "bytes"
+
+    def track_installed(self):
+        """At most 6 MB."""
+        return sum(path.stat().st_size for path in installed().values())
+
+    def track_wheel(self):
+        """The same files in a compressed archive, which is what a wheel is."""
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as wheel:
+            for name, path in installed().items():
+                wheel.write(path, name)
+        return len(archive.getvalue())
