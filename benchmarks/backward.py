@@ -35,7 +35,12 @@ def layers(leaves, ops):
 
 
 #: (graph, how many leaves it has)
-GRAPHS = {"chain of one leaf": (chain, 1), "100 leaves": (wide, 100), "reads": (reads, 1), "layers": (layers, 2)}
+GRAPHS = {
+    "chain of one leaf": (chain, 1),
+    "100 leaves": (wide, 100),
+    "reads": (reads, 1),
+    "layers": (layers, 2),
+}
 
 
 class Graph(Repeated):
@@ -83,8 +88,9 @@ class Workload(Repeated):
 
     params = (
         [
-            "W1 seed n=2", "W1 seed n=100", "W1 seed n=1e4", "W1 seed n=1e6", "W2 chain n=10", "W2 chain n=1000",
-            "W3 logistic 2000x50", "W4 MLP 784-256-128-10", "W4 MLP tiny", "W5 RNN 500 steps",
+            "W1 seed n=2", "W1 seed n=100", "W1 seed n=1e4", "W1 seed n=1e6", "W2 chain n=10",
+            "W2 chain n=1000", "W3 logistic 2000x50", "W4 MLP 784-256-128-10", "W4 MLP tiny",
+            "W5 RNN 500 steps",
             "W6 indexing n=1001", "W7 broadcast 1000x1000", "W8 Rosenbrock n=10", "W8 Rosenbrock HVP n=10",
             "W9 GMM n=1000 d=10 K=25", "W10 cholesky+solve 100", "W11 einsum 200",
         ],

@@ -80,7 +80,7 @@ class OneLeaf(Growing):
 
 
 class LiveLeaves(Repeated):
-    """A pass beside unrelated leaves that live, each with a retained gradient: the same cost as beside none."""
+    """A pass beside unrelated leaves that live, each with a gradient: it costs the same as beside none."""
 
     params = ([0, 100_000],)
     param_names = ("leaves",)

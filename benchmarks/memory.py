@@ -16,7 +16,7 @@ from .workloads import CASES
 class Peak:
     """Peak memory of the whole process, the library and the inputs included."""
 
-    params = (["W1 seed n=1e4", "W1 seed n=1e7", "W2 chain n=1e6", "W6 indexing n=100001", "W7 broadcast 1000x1000"],)
+    params = (["W1 seed n=1e4", "W1 seed n=1e7", "W2 chain n=1e6", "W7 broadcast 1000x1000"],)
     param_names = ("case",)
     peer = "tenferro"
 

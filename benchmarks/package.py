@@ -20,12 +20,12 @@ NOT_INSTALLED = {".c", ".pyx", ".pyc"}
 
 def import_in_new_process(statement: str) -> None:
     """Run an import where nothing is imported yet, the same tenferro being found."""
-    path = str(PACKAGE.parent)
-    subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {path!r}); {statement}"], check=True)
+    code = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); {statement}"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def installed() -> dict[str, Path]:
-    """The installed files by name: those of the distribution, or the folder's where it is installed in place."""
+    """The installed files by name: the distribution's, or the folder's where it is built in place."""
     try:
         listed = importlib.metadata.files("tenferro") or []
     except importlib.metadata.PackageNotFoundError:

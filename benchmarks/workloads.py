@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import lgamma, log, pi
 
 import numpy as np
@@ -40,7 +41,7 @@ def logistic_data(n, d):
 
 def dense_layers(r, sizes):
     params = []
-    for a, b in zip(sizes, sizes[1:]):
+    for a, b in pairwise(sizes):
         params += [r.standard_normal((a, b)) / a**0.5, 0.1 * r.standard_normal(b)]
     return params
 
@@ -395,7 +396,10 @@ class Case:
         return [a.astype(self.dtype, copy=False) if a.dtype.kind == "f" else a for a in arrays]
 
     def check(self, got: tuple, want: tuple) -> float:
-        """Compare loss and gradients with the baseline's; return the largest error, relative to the largest entry."""
+        """Compare loss and gradients with the baseline's; return the largest error.
+
+        It is relative to the array's largest entry.
+        """
         rtol = 1e-10 if self.dtype == "float64" else 2e-4
         (loss, grads), (want_loss, want_grads) = got, want
         np.testing.assert_allclose(float(loss), float(want_loss), rtol=rtol)

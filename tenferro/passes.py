@@ -17,7 +17,7 @@ import numpy as np
 
 from ._kernels import accumulate, layout, product
 from .errors import NoRuleError, RuntimeStateError, ShapeMismatchError
-from .primitive import ALL_LIKES, ANS_PLACE, LIKE, PARAM, WANTED, Factor, G, registry
+from .primitive import ALL_LIKES, GIVEN, LIKE, PARAM, VALUE, WANTED, Factor, registry
 from .tape import Guarded, kept_value, release
 
 
@@ -391,10 +391,12 @@ class Pass:
         args = []
         for j in range(len(rule.names)):
             kind = rule.kinds[j]
-            if kind == G:
+            if kind == GIVEN:
                 args.append(g)
-            elif kind >= 0 or kind == ANS_PLACE:
-                args.append(self.saved(node, kind))
+            elif kind == VALUE:
+                args.append(self.saved(node, rule.places[j]))
+            elif kind == LIKE:
+                args.append(node.like_of(rule.places[j]))
             elif kind == PARAM:
                 name = rule.names[j]
                 args.append(kept_value(node.params[name], node, name))
@@ -403,7 +405,7 @@ class Pass:
             elif kind == ALL_LIKES:
                 args.append([node.like_of(i) for i in range(node.count)])
             else:
-                args.append(node.like_of((LIKE - kind) // 100 - 1))
+                args.append([self.saved(node, i) for i in range(node.count)])
         return rule.fn(*args)
 
     def pull_rules(self, node, acc):

@@ -16,7 +16,7 @@ cdef class Rule:
     cdef public list kinds
     cdef public list names
     cdef public list places
-    cdef public bint needs_ans
+    cdef public bint needs_all
 
 cdef class Primitive:
     cdef public str name

@@ -51,13 +51,17 @@ def new_like(shape, dtype):
     return like
 
 
-# What a rule's parameter stands for; a place >= 0 is that operand's value.
-G = -1
-ANS_PLACE = -2
-LIKE = -3
-PARAM = -4
-ALL_LIKES = -5
-WANTED = -6
+#: The place of the result among what a rule may use; the operands have 0, 1, ...
+ANS_PLACE = -1
+
+# What a rule's parameter stands for.
+GIVEN = 0  # the cotangent or tangent
+VALUE = 1  # an operand's value, or the result's
+LIKE = 2  # an operand's shape and dtype
+PARAM = 3  # a keyword parameter of the operation
+ALL_VALUES = 4  # of variadic operands
+ALL_LIKES = 5
+WANTED = 6  # which operands want a cotangent
 
 
 class Factor:
@@ -81,37 +85,40 @@ ANS = Factor(1.0, ANS_PLACE)
 class Rule:
     """A rule function and, for each of its parameters, where the tape finds it."""
 
-    __slots__ = ("fn", "kinds", "names", "needs_ans", "places")
+    __slots__ = ("fn", "kinds", "names", "needs_all", "places")
 
     def __init__(self, fn, operands, variadic=None, params=()):
         self.fn = fn
         self.kinds = []
         self.names = list(inspect.signature(fn).parameters)
         self.places = []
-        self.needs_ans = False
+        self.needs_all = False
         for name in self.names:
+            place = 0
             if name in ("g", "t"):
-                kind = G
+                kind = GIVEN
             elif name == "ans":
-                kind = ANS_PLACE
-                self.needs_ans = True
+                kind, place = VALUE, ANS_PLACE
             elif name == "wanted":
                 kind = WANTED
+            elif variadic and name == variadic:
+                kind = ALL_VALUES
+                self.needs_all = True
             elif variadic and name == variadic + "_like":
                 kind = ALL_LIKES
             elif name in operands:
-                kind = operands.index(name)
-                self.places.append(kind)
+                kind, place = VALUE, operands.index(name)
             elif name.endswith("_like") and name[:-5] in operands:
-                kind = LIKE - 100 * (1 + operands.index(name[:-5]))
+                kind, place = LIKE, operands.index(name[:-5])
             elif name in params:
                 kind = PARAM
             else:
                 known = ["g", "t", "ans", *operands, *[o + "_like" for o in operands], *params]
                 if variadic:
-                    known += [variadic + "_like", "wanted"]
+                    known += [variadic, variadic + "_like", "wanted"]
                 raise TypeError(f"{fn.__name__}: unknown parameter {name!r}; it may be one of {', '.join(known)}")
             self.kinds.append(kind)
+            self.places.append(place)
 
 
 class Primitive:
@@ -192,6 +199,25 @@ class Primitive:
         self.vjp_all = Rule(fn, self.operands, self.variadic, self.params)
         return fn
 
+    def partial(self, argnum):
+        """Declare an elementwise operation's partial derivative in one operand, for both modes.
+
+        The other way to an elementwise primitive, for a forward with parameters, with more than two
+        operands, or that is no ufunc; an operand without a partial is refused in a pass.
+        """
+
+        def declare(fn):
+            partials = list(self.partials or [None] * len(self.operands))
+            partials[argnum] = Rule(fn, self.operands, self.variadic, self.params)
+            self.partials = tuple(partials)
+            return fn
+
+        return declare
+
+    def keeps_all(self):
+        """Whether variadic operands are kept: some rule, or the multilinear JVP, uses their values."""
+        return self.multilinear or (self.vjp_all is not None and self.vjp_all.needs_all)
+
     def _declare(self, table, fn_or_argnum):
         if callable(fn_or_argnum):
             table[0] = Rule(fn_or_argnum, self.operands, self.variadic, self.params)
@@ -232,8 +258,9 @@ class Primitive:
         if self.multilinear:
             places.update(k for k in range(len(self.operands)) if k != argnum)
         for rule in self.rules_for(argnum):
-            places.update(rule.places)
-            ans = ans or rule.needs_ans
+            used = {place for kind, place in zip(rule.kinds, rule.places, strict=True) if kind == VALUE}
+            places |= used - {ANS_PLACE}
+            ans = ans or ANS_PLACE in used
         self.cached_needs[argnum] = (tuple(sorted(places)), ans)
         return self.cached_needs[argnum]
 

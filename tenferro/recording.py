@@ -214,6 +214,10 @@ def apply(prim, args, params):
         made.like_rest = tuple(likes[2:])
     if prim.variadic is None:
         keep_operands(prim, made, values, borrowed, ans)
+    elif prim.keeps_all():
+        keep_places(made, range(len(values)), values, borrowed)
+    if prim.partials is not None:
+        made.like = new_like(ans.shape, ans.dtype)
     made.params = keep_params(params)
     return box(ans, made, runtime)
 
@@ -238,6 +242,8 @@ def apply_one(prim, x, params):
         made.like_first = like_of(x)
         if params:
             made.params = keep_params(params)
+        if prim.partials is not None:
+            made.like = new_like(ans.shape, ans.dtype)
         t = box(ans, made, x._runtime)
     t._borrowed = prim.view and x._borrowed
     return t
@@ -258,16 +264,21 @@ def keep_params(params):
 
 def keep_operands(prim, node, values, borrowed, ans):
     """Keep what the rules of the tracked operands use."""
-    kept = [None] * len(values)
+    used = set()
     for i in range(node.count):
         if node.parent(i) is None:
             continue
         places, needs_ans = prim.needs(i)
         if needs_ans:
             node.ans = ans
-        for place in places:
-            if kept[place] is None:
-                kept[place] = keep_value(values[place], borrowed[place])
+        used.update(places)
+    keep_places(node, used, values, borrowed)
+
+
+def keep_places(node, places, values, borrowed):
+    kept = [None] * len(values)
+    for place in places:
+        kept[place] = keep_value(values[place], borrowed[place])
     node.kept_first = kept[0]
     node.kept_second = kept[1]
     if len(kept) > 2:
