@@ -82,9 +82,14 @@ def measure(name: str, label: str, quick: bool, keep: bool) -> dict:
     wall = clock() - start
     others = busy_seconds() - busy - (time.process_time() - own)
     return {
-        "ratio": ratios(pairs), "numpy": quartiles([a for a, _ in pairs]), "time": quartiles([b for _, b in pairs]),
-        "pairs": len(pairs), "first": first, "error": error, "others": max(0.0, others / wall),
-    }  # fmt: skip
+        "ratio": ratios(pairs),
+        "numpy": quartiles([by_hand for by_hand, _ in pairs]),
+        "time": quartiles([seconds for _, seconds in pairs]),
+        "pairs": len(pairs),
+        "first": first,
+        "error": error,
+        "others": max(0.0, others / wall),
+    }
 
 
 def peak_memory(name: str, label: str) -> dict:

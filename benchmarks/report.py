@@ -23,15 +23,15 @@ def times(ratio: float) -> str:
 
 def line(name: str, label: str, found: dict) -> str:
     """A pair's result, as it finishes."""
-    head = f"{name:26} {label:28}"
+    head = f"{name:27} {label:28}"
     if "na" in found:
         return f"{head} n/a ({found['na']})"
     if "failed" in found:
         return f"{head} FAILED: {found['failed'].splitlines()[-1]}"
-    ratio = found["ratio"]
+    median, q1, q3 = (times(found["ratio"][key]) for key in ("median", "q1", "q3"))
+    ours, numpys = (microseconds(found[key]["median"]) for key in ("time", "numpy"))
     return (
-        f"{head} {times(ratio['median']):>7} times NumPy ({times(ratio['q1'])} to {times(ratio['q3'])})"
-        f"   {microseconds(found['time']['median']):>9} against {microseconds(found['numpy']['median']):>9} us"
+        f"{head} {median:>7} times NumPy ({q1} to {q3})   {ours:>9} against {numpys:>9} us"
         f"   {found['pairs']} pairs, others busy {found['others']:.2f}"
     )
 
@@ -90,8 +90,7 @@ def noise(runs: Sequence[dict]) -> str:
     spread = sorted((f["ratio"]["q3"] - f["ratio"]["q1"]) / f["ratio"]["median"] for f in found)
     others = sorted(f["others"] for f in found)
     text = (
-        f"interquartile range of a pair's ratio {statistics.median(spread):.1%} (median), "
-        f"{spread[len(spread) * 9 // 10]:.1%} (90th percentile); "
+        f"interquartile range of a pair's ratio {median_and_tail(spread)}; "
         f"cores busy with others {statistics.median(others):.2f} (median), {others[-1]:.2f} (most)"
     )
     itself = [ratio[0] for name in CASES if (ratio := merged(runs, name, "numpy", "ratio"))]
@@ -104,8 +103,14 @@ def noise(runs: Sequence[dict]) -> str:
             for label in labels
             if (ratio := merged(runs, name, label, "ratio"))
         )
-        text += f"; runs apart {statistics.median(apart):.1%} (median), {apart[len(apart) * 9 // 10]:.1%} (90th percentile)"
+        text += f"; runs apart {median_and_tail(apart)}"
     return text
+
+
+def median_and_tail(ordered: Sequence[float]) -> str:
+    return (
+        f"{statistics.median(ordered):.1%} (median), {ordered[len(ordered) * 9 // 10]:.1%} (90th percentile)"
+    )
 
 
 def conditions(run: dict) -> str:

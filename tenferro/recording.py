@@ -312,7 +312,8 @@ def reject_nested(a):
 def read(x, index):
     """Apply indexing, with a short way for one integer into a vector."""
     if type(index) is int and x._value.ndim == 1:
-        check_open(x._runtime)
+        if x._runtime is not None and x._runtime.closed:
+            check_open(x._runtime)
         ans = layout.item(x._value, index)
         node = x._node
         if node is None or (grad_mode.off and not grad_mode.enabled()):
@@ -321,10 +322,13 @@ def read(x, index):
         made.params = index
         made.like_first = like_of(x)
         return box(ans, made, x._runtime)
-    index = frozen_index(index)
-    check_open(x._runtime)
-    view = x._value[index]
-    ans = np.asarray(view)
+    if type(index) is not slice:
+        index = frozen_index(index)
+    if x._runtime is not None and x._runtime.closed:
+        check_open(x._runtime)
+    ans = x._value[index]
+    if type(ans) is not ndarray:
+        ans = np.asarray(ans)
     node = x._node
     if node is None or (grad_mode.off and not grad_mode.enabled()):
         t = box(ans, None, x._runtime)

@@ -68,7 +68,11 @@ cdef class Accumulate:
 
     cpdef object add_at(self, object out, object index, object g):
         if is_basic(index):
-            out[index] += g
+            view = out[index]
+            if isinstance(view, np.ndarray):
+                self.add_into(view, g)
+            else:
+                out[index] += g
         else:
             np.add.at(out, index, g)
 

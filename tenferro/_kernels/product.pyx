@@ -264,12 +264,14 @@ cdef int fill(cnp.ndarray out, cnp.ndarray g, cnp.ndarray d,
 
 
 cdef bint small_scalar(object d, int type_num, char *place) noexcept:
-    """Write a Python float as one element of type_num; False where NumPy has to decide.
+    """Write a Python number as one element of type_num; False where NumPy has to decide.
 
     A numpy.float64 is a float too, and no wider than a float64 array.
     """
     cdef double value
     if type(d) is float or (type_num == cnp.NPY_FLOAT64 and isinstance(d, float)):
+        value = <double>d
+    elif type(d) is int and -2 ** 53 <= d <= 2 ** 53:
         value = <double>d
     else:
         return False
@@ -318,10 +320,10 @@ cdef class Product:
             type_num = cnp.PyArray_TYPE(<cnp.ndarray>g)
             if is_product_type(type_num) and cnp.PyArray_ISBEHAVED_RO(<cnp.ndarray>g):
                 a = <cnp.ndarray>g
-                if cnp.PyArray_IS_C_CONTIGUOUS(a) and small_scalar(d, type_num, scalar):
+                n = row_stride(a)
+                if n >= 0 and small_scalar(d, type_num, scalar):
                     out = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(a), type_num, 0)
-                    one_row(out, cnp.PyArray_DATA(a), scalar, cnp.PyArray_ITEMSIZE(a), 0, type_num,
-                            scale, False)
+                    one_row(out, cnp.PyArray_DATA(a), scalar, n, 0, type_num, scale, False)
                     return out
                 if is_direct(d, type_num):
                     b = <cnp.ndarray>d
@@ -362,6 +364,7 @@ cdef class Product:
         """
         cdef int type_num
         cdef cnp.npy_intp size
+        cdef char scalar[16]
         cdef cnp.ndarray a, b, target
         if not cnp.PyArray_Check(out) or not is_product_type(cnp.PyArray_TYPE(<cnp.ndarray>out)):
             raise TypeError(f"out must be an array of float32, float64, complex64 or complex128, not {out!r:.60}")
@@ -370,7 +373,13 @@ cdef class Product:
         if not cnp.PyArray_ISWRITEABLE(target):
             raise ValueError("out is read-only; pass a writable array")
         if is_real(type_num) and cnp.PyArray_ISBEHAVED(target) and cnp.PyArray_IS_C_CONTIGUOUS(target):
-            if is_direct(g, type_num) and is_direct(d, type_num):
+            if is_direct(g, type_num) and small_scalar(d, type_num, scalar):
+                a = <cnp.ndarray>g
+                size = row_stride(a)
+                if size >= 0 and cnp.PyArray_SAMESHAPE(target, a) and not overlaps(target, a):
+                    one_row(target, cnp.PyArray_DATA(a), scalar, size, 0, type_num, scale, True)
+                    return True
+            elif is_direct(g, type_num) and is_direct(d, type_num):
                 a = <cnp.ndarray>g
                 b = <cnp.ndarray>d
                 if (cnp.PyArray_IS_C_CONTIGUOUS(b) and cnp.PyArray_SAMESHAPE(target, b)
@@ -393,6 +402,17 @@ cdef class Product:
             return True
         fill(target, a, b, scale, True, conj)
         return True
+
+
+cdef inline cnp.npy_intp row_stride(cnp.ndarray a) noexcept:
+    """The step that walks all of a as one row: an item, 0 for a stretched one, -1 for neither."""
+    cdef int axis
+    if cnp.PyArray_IS_C_CONTIGUOUS(a):
+        return cnp.PyArray_ITEMSIZE(a)
+    for axis in range(cnp.PyArray_NDIM(a)):
+        if cnp.PyArray_STRIDE(a, axis):
+            return -1
+    return 0
 
 
 cdef inline bint is_repeated(cnp.ndarray a, cnp.ndarray b) noexcept:
