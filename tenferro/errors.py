@@ -457,13 +457,13 @@ class MutatedError(TenferroError, RuntimeError):
     --------
     >>> import numpy as np
     >>> import tenferro as tn
-    >>> x = tn.tensor(np.ones(10_000), requires_grad=True)
-    >>> c = np.ones(10_000)
+    >>> x = tn.tensor(np.ones(100_000), requires_grad=True)
+    >>> c = np.ones(100_000)
     >>> y = (x * c).sum()
     >>> c *= 5
     >>> y.backward()
     Traceback (most recent call last):
-    tenferro.errors.MutatedError: multiply: operand 1: given an array of shape (10000,) that was changed in
+    tenferro.errors.MutatedError: multiply: operand 1: given an array of shape (100000,) that was changed in
     place after its use; expected its values as they were; run backward before changing it, or pass a copy()
     >>> y = (x * c).sum()
     >>> len(y.backward())

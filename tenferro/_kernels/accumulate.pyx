@@ -6,6 +6,8 @@ import numpy as np
 
 cimport numpy as cnp
 
+from tenferro._kernels.overlap cimport overlaps
+
 cnp.import_array()
 
 cdef enum:
@@ -34,7 +36,27 @@ cdef void add_row(real *out, const real *g, cnp.npy_intp n, cnp.npy_intp step) n
 @cython.final
 @cython.auto_pickle(False)
 cdef class Accumulate:
+    """Additions in place; one instance, ``accumulate``.
+
+    Floating-point exceptions in these additions are not reported: a gradient that overflows shows as
+    inf in the gradient.
+    """
+
     cpdef object add_into(self, object out, object g):
+        """Add ``g`` into ``out``: ``out += g``.
+
+        Parameters
+        ----------
+        out : numpy.ndarray
+            Writable.
+        g : numpy.ndarray
+            Broadcasts to ``out``; strided, stretched or overlapping ``out`` as it may be.
+
+        Raises
+        ------
+        ValueError
+            ``out`` is read-only, or the shapes do not fit.
+        """
         cdef cnp.ndarray a, b
         cdef cnp.npy_intp n
         cdef char *po
@@ -49,7 +71,7 @@ cdef class Accumulate:
                 po = <char *>cnp.PyArray_DATA(a)
                 pg = <char *>cnp.PyArray_DATA(b)
                 n = cnp.PyArray_SIZE(a)
-                if pg == po or pg + cnp.PyArray_NBYTES(b) <= po or po + cnp.PyArray_NBYTES(a) <= pg:
+                if pg == po or not overlaps(a, b):
                     if t == cnp.NPY_COMPLEX128 or t == cnp.NPY_COMPLEX64:
                         n *= 2
                     if n < NOGIL_SIZE:
@@ -67,6 +89,21 @@ cdef class Accumulate:
         np.add(out, g, out=out)
 
     cpdef object add_at(self, object out, object index, object g):
+        """Add ``g`` into ``out[index]``; an element that is indexed twice gets both.
+
+        Parameters
+        ----------
+        out : numpy.ndarray
+            Writable.
+        index : int, slice, None, Ellipsis, integer or bool array, or a tuple of them
+        g : numpy.ndarray
+            Broadcasts to ``out[index]``.
+
+        Raises
+        ------
+        IndexError
+            ``index`` is out of bounds.
+        """
         if is_basic(index):
             view = out[index]
             if isinstance(view, np.ndarray):
@@ -77,6 +114,19 @@ cdef class Accumulate:
             np.add.at(out, index, g)
 
     cpdef object add_item(self, object out, object index, object g):
+        """Add one number into a vector: `add_at` for an integer.
+
+        Parameters
+        ----------
+        out : numpy.ndarray, rank 1
+        index : int
+        g : numpy.ndarray, rank 0
+
+        Raises
+        ------
+        IndexError
+            ``index`` is out of bounds.
+        """
         cdef cnp.ndarray a, b
         cdef cnp.npy_intp i
         cdef char *place

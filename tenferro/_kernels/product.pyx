@@ -10,6 +10,8 @@ import numpy as np
 
 cimport numpy as cnp
 
+from tenferro._kernels.overlap cimport overlaps
+
 cnp.import_array()
 
 cdef extern from *:
@@ -430,31 +432,6 @@ cdef inline bint is_repeated(cnp.ndarray a, cnp.ndarray b) noexcept:
 
 cdef inline bint is_real(int type_num) noexcept nogil:
     return type_num == cnp.NPY_FLOAT64 or type_num == cnp.NPY_FLOAT32
-
-
-cdef void extent(cnp.ndarray x, char **low, char **high) noexcept:
-    """The bytes that x may touch, as a half-open range."""
-    cdef int axis
-    cdef cnp.npy_intp span
-    low[0] = <char *>cnp.PyArray_DATA(x)
-    high[0] = low[0] + cnp.PyArray_ITEMSIZE(x)
-    for axis in range(cnp.PyArray_NDIM(x)):
-        span = (cnp.PyArray_DIM(x, axis) - 1) * cnp.PyArray_STRIDE(x, axis)
-        if span > 0:
-            high[0] += span
-        else:
-            low[0] += span
-
-
-cdef bint overlaps(cnp.ndarray out, cnp.ndarray x) noexcept:
-    """Whether a write to out might change an element of x that is read later."""
-    cdef char *out_low
-    cdef char *out_high
-    cdef char *low
-    cdef char *high
-    extent(out, &out_low, &out_high)
-    extent(x, &low, &high)
-    return low < out_high and out_low < high
 
 
 cdef object real_part_refused(object x, int type_num):
