@@ -27,7 +27,8 @@ def main(folder: Path) -> None:
     nothing("the sdist should not hold", ending(held, ".so", ".pyd"))
 
     built = {name.partition(".")[0] for name in ending(set(sizes), ".so", ".pyd")}
-    typed = {name.rpartition(".")[0] for name in ending(source, ".pyx", ".pxd")}
+    typed = {path.with_suffix("").as_posix() for path in Path("tenferro").glob("*.pxd")}
+    typed |= {name.removesuffix(".pyx") for name in ending(source, ".pyx")}
     nothing("compiled modules that the wheel lacks, or that it should not hold:", built ^ typed)
 
     total = sum(sizes.values())

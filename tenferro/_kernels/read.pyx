@@ -38,7 +38,7 @@ cdef class TensorRead:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"TensorRead takes a numpy.ndarray, not a {type(array).__name__}; use numpy.asarray first")
         # a view of our own: flags that the caller sets later on its array are not ours
-        view = np.asarray(array)[...]
+        view = np.asarray(array).view()
         view.flags.writeable = False
         self._array = view
         self._alive = alive
@@ -85,7 +85,7 @@ cdef class TensorRead:
             # a dtype that the buffer protocol has no format for
             copy = array.copy()
             copy.flags.writeable = False
-            return copy[...]
+            return copy.view()
 
     def __array__(self, dtype=None, copy=None):
         array = self.open()
