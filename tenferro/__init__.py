@@ -30,10 +30,55 @@ from .errors import (
 )
 from .grad_store import GradStore
 from .gradient import Gradients, GradientValue, ValueGuard
-
 from .runtime import CpuBackend, EagerRuntime, default_runtime, enable_grad, no_grad, tensor
 from .tensor import Tensor, TensorRead
 from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .tree import register_container
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AnomalyError",
+    "AxisOutOfBoundsError",
+    "ContextMismatchError",
+    "CpuBackend",
+    "DTypeMismatchError",
+    "DuplicateAxisError",
+    "EagerRuntime",
+    "EagerTensor",
+    "GradStore",
+    "GradientValue",
+    "Gradients",
+    "HostAccessError",
+    "InvalidArgumentError",
+    "MutatedError",
+    "NoRuleError",
+    "NonScalarGradError",
+    "RankMismatchError",
+    "RuntimeStateError",
+    "ShapeDataLengthMismatchError",
+    "ShapeMismatchError",
+    "TenferroError",
+    "Tensor",
+    "TensorRead",
+    "TracedConversionError",
+    "UnsupportedDTypeError",
+    "UntrackedError",
+    "ValidationError",
+    "ValueGuard",
+    "default_runtime",
+    "enable_grad",
+    "errors",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "no_grad",
+    "numpy",
+    "register_container",
+    "tensor",
+    "testing",
+    "value_and_grad",
+    "vjp",
+]

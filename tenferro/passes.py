@@ -20,7 +20,6 @@ from .errors import NoRuleError, RuntimeStateError, ShapeMismatchError
 from .primitive import ALL_LIKES, GIVEN, LIKE, PARAM, VALUE, WANTED, Factor, registry
 from .tape import Guarded, kept_value, release
 
-
 #: How to make a tracked value of an array and a node; `recording` fills it in.
 box: Any = None
 
@@ -152,7 +151,7 @@ class Pass:
                     raise RuntimeStateError(
                         given="a graph whose saved values were freed by an earlier pass",
                         expected="a live graph",
-                        remedy="pass retain_graph=True to the earlier backward(), or compute the output again",
+                        remedy="pass retain_graph=True to the earlier backward(), or compute it again",
                     )
                 acc = self.new_acc(node)
                 if not node.count:
@@ -464,7 +463,9 @@ class Pass:
         values = [value for _, value, _ in acc.scattered]
         like = acc.scattered[0][2]
         acc.scattered = None
-        self.add(acc, registry["scatter"](*values, indices=indices, shape=like.shape, dtype=like.dtype), False)
+        self.add(
+            acc, registry["scatter"](*values, indices=indices, shape=like.shape, dtype=like.dtype), False
+        )
 
     def run_hooks(self, node, acc):
         for hook in list(node.hooks):

@@ -116,7 +116,9 @@ class Rule:
                 known = ["g", "t", "ans", *operands, *[o + "_like" for o in operands], *params]
                 if variadic:
                     known += [variadic, variadic + "_like", "wanted"]
-                raise TypeError(f"{fn.__name__}: unknown parameter {name!r}; it may be one of {', '.join(known)}")
+                raise TypeError(
+                    f"{fn.__name__}: unknown parameter {name!r}; it may be one of {', '.join(known)}"
+                )
             self.kinds.append(kind)
             self.places.append(place)
 
@@ -145,7 +147,15 @@ class Primitive:
         Otherwise a rule's result must have exactly the operand's shape.
     """
 
-    def __init__(self, name, forward, operands, variadic=None, linear=False, multilinear=False, view=False,
+    def __init__(
+        self,
+        name,
+        forward,
+        operands,
+        variadic=None,
+        linear=False,
+        multilinear=False,
+        view=False,
         broadcasts=False,
     ):
         if name in registry:
@@ -295,8 +305,8 @@ def primitive(
         elif parameter.kind is not parameter.KEYWORD_ONLY:
             if parameter.default is not parameter.empty:
                 raise TypeError(
-                    f"{fn.__name__}: the operand {parameter.name!r} has a default; make it keyword-only (after a *) "
-                    "if it is a parameter, or leave the default out"
+                    f"{fn.__name__}: the operand {parameter.name!r} has a default; make it keyword-only "
+                    "(after a *) if it is a parameter, or leave the default out"
                 )
             operands.append(parameter.name)
     return Primitive(name or fn.__name__, fn, operands, variadic, linear, multilinear, view, broadcasts)
@@ -317,7 +327,9 @@ def elementwise(ufunc: np.ufunc, *partials: float | Factor | Callable | None, na
     """
     operands = ["x", "y"][: ufunc.nin]
     if len(partials) != ufunc.nin:
-        raise TypeError(f"{ufunc.__name__} has {ufunc.nin} operands; given {len(partials)} partial derivatives")
+        raise TypeError(
+            f"{ufunc.__name__} has {ufunc.nin} operands; given {len(partials)} partial derivatives"
+        )
     loop = Loop(ufunc)
     forward = loop.call1 if ufunc.nin == 1 else loop.call2
     op = Primitive(name or ufunc.__name__, forward, operands)

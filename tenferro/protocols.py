@@ -76,7 +76,9 @@ def cast_inputs(uf: np.ufunc, inputs: tuple, kwargs: dict) -> tuple:
     casting = kwargs.get("casting", "same_kind")
     for x in inputs:
         if hasattr(x, "dtype") and not np.can_cast(x.dtype, dtype, casting):
-            uf(*[np.empty(0, x.dtype) for x in values(inputs)], dtype=dtype, casting=casting)  # NumPy's refusal
+            uf(
+                *[np.empty(0, x.dtype) for x in values(inputs)], dtype=dtype, casting=casting
+            )  # NumPy's refusal
     return tuple(functions[np.astype](x, dtype) if hasattr(x, "dtype") else x for x in inputs)
 
 
@@ -98,10 +100,15 @@ def foreign(cls: type) -> bool:
     return not issubclass(cls, Tracked) and cls.__array_function__ is not np.ndarray.__array_function__
 
 
+def is_function(original: Any) -> bool:
+    """Whether a NumPy attribute is a function that has a rule."""
+    return callable(original) and original.__hash__ is not None and original in functions
+
+
 operators.protocols.ufunc = ufunc
 operators.protocols.function = function
 operators.protocols.methods = {
     "abs": functions[np.abs],
-    **{o.__name__: fn for o, fn in functions.items() if getattr(np, o.__name__, None) is o},
+    **{name: functions[original] for name, original in vars(np).items() if is_function(original)},
 }
 _ = ops  # imported for what it registers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import weakref
 from typing import Any
 
@@ -229,7 +228,7 @@ class EagerRuntime(Context):
             run = new_pass(TOP_LEVEL, 0, True, False, {node for node in nodes if node is not None})
             found = run.pull([output._node], [check_seed(seed, output)])
         results = []
-        for t, node in zip(tensors, nodes, strict=True):
+        for _t, node in zip(tensors, nodes, strict=True):
             acc = found.get(node)
             results.append(None if acc is None or acc.total is None else self._adopt(acc.total))
         return results if many else results[0]
@@ -277,7 +276,9 @@ class EagerRuntime(Context):
         for t in [output, *tensors]:
             if not hasattr(t, "_node"):
                 raise InvalidArgumentError(
-                    given=f"a {type(t).__name__}", expected="an EagerTensor", remedy="use tenferro.tensor(...)"
+                    given=f"a {type(t).__name__}",
+                    expected="an EagerTensor",
+                    remedy="use tenferro.tensor(...)",
                 )
             if t._runtime is not None and t._runtime is not self:
                 raise ContextMismatchError(lhs=self.id, rhs=t._runtime.id)
@@ -382,7 +383,9 @@ def hook(t, fn):
     if t._node is None:
         raise UntrackedError(op="register_hook")
     if not callable(fn):
-        raise InvalidArgumentError(given=f"{fn!r}", expected="a callable", remedy="pass a function of the cotangent")
+        raise InvalidArgumentError(
+            given=f"{fn!r}", expected="a callable", remedy="pass a function of the cotangent"
+        )
     node = t._node
     if node.hooks is None:
         node.hooks = []
@@ -461,7 +464,9 @@ def required(results, op):
     return results
 
 
-def tensor(data: Any, dtype: Any = None, *, requires_grad: bool = False, runtime: EagerRuntime | None = None) -> Any:
+def tensor(
+    data: Any, dtype: Any = None, *, requires_grad: bool = False, runtime: EagerRuntime | None = None
+) -> Any:
     """Make an EagerTensor from data; its values are copied.
 
     Parameters

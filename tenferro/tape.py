@@ -69,7 +69,8 @@ class Node:
 
     __slots__ = (
         "acc", "ans", "count", "first", "freed", "hooks", "kept_first", "kept_rest", "kept_second", "level",
-        "like", "like_first", "like_rest", "like_second", "params", "plain", "prim", "rest", "second", "slot", "top",
+        "like", "like_first", "like_rest", "like_second", "params", "plain", "prim",
+        "rest", "second", "slot", "top",
     )  # fmt: skip
 
     def __dealloc__(self):

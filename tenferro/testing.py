@@ -125,7 +125,9 @@ def check_grads(
     >>> check_grads(lambda x, y: x * np.sin(y), (np.array([0.5, 1.0]), 2.0))
     """
     if order < 1 or not set(modes) <= {"forward", "reverse"} or not modes:
-        raise ValueError(f"order must be at least 1 and modes among 'forward', 'reverse'; given {order}, {modes}")
+        raise ValueError(
+            f"order must be at least 1 and modes among 'forward', 'reverse'; given {order}, {modes}"
+        )
     args = tuple(args)
     rng = np.random.default_rng(seed + 1)
     more: dict[str, Any] = {"rtol": rtol, "atol": atol, "eps": eps, "seed": seed}
@@ -211,7 +213,7 @@ def compare_kind(like: Any, given: Any, what: str, of: str) -> None:
         x, y = as_float(x), np.asarray(y)
         if x.shape != y.shape or x.dtype != y.dtype:
             raise GradientCheckError(
-                f"the {what} has shape {y.shape} and dtype {y.dtype}, its {of} shape {x.shape} and dtype {x.dtype}"
+                f"the {what} has shape {y.shape} and dtype {y.dtype}, its {of} {x.shape} and {x.dtype}"
             )
 
 

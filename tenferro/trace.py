@@ -13,10 +13,10 @@ from ._kernels import layout
 from .dtypes import check_differentiable
 from .errors import InvalidArgumentError, NonScalarGradError, UnsupportedDTypeError
 from .passes import new_pass
-from .sweep import push
 from .primitive import registry
 from .recording import Tracked, box
 from .runtime import enable_grad
+from .sweep import push
 from .tape import COPY_LIMIT, grad_mode, leaf, new_level
 from .tree import map_leaves
 
@@ -165,7 +165,7 @@ def primal(x, k):
         check_differentiable(value.dtype, argument=f"argument {k}")
         return value, False
     raise InvalidArgumentError(
-        given=f"argument {k} of type {type(x).__name__}", expected="an array, a number, or containers of them",
+        given=f"argument {k} of type {type(x).__name__}", expected="arrays, numbers, or containers of them",
         remedy="pass what is not differentiated at another position, or register_container its type",
     )  # fmt: skip
 
@@ -178,13 +178,16 @@ def normalize(argnums, count):
     positions = (argnums,) if single else tuple(argnums) if isinstance(argnums, (tuple, list)) else None
     if positions is None or not all(isinstance(k, (int, np.integer)) for k in positions):
         raise InvalidArgumentError(
-            given=f"argnums={argnums!r}", expected="an int or a tuple of ints", remedy="for example argnums=(0, 1)"
+            given=f"argnums={argnums!r}",
+            expected="an int or a tuple of ints",
+            remedy="for example argnums=(0, 1)",
         )
     fixed = []
     for k in positions:
         if not -count <= k < count:
             raise InvalidArgumentError(
-                given=f"argnums={argnums!r} and {count} positional arguments", expected="a position among them",
+                given=f"argnums={argnums!r} and {count} positional arguments",
+                expected="a position among them",
                 remedy="pass the arguments that are differentiated by position, not by keyword",
             )  # fmt: skip
         fixed.append(int(k) % count)

@@ -23,7 +23,9 @@ from .tree import leaves_of, map_leaves, same_structure
 def check_function(f):
     if not callable(f):
         raise InvalidArgumentError(
-            given=f"a {type(f).__name__}", expected="a function", remedy="pass the function itself: grad(f)(x)"
+            given=f"a {type(f).__name__}",
+            expected="a function",
+            remedy="pass the function itself: grad(f)(x)",
         )
 
 
@@ -41,7 +43,7 @@ def value_and_grad(
     has_aux : bool, default False
         ``f`` returns (value, aux), and the result is ((value, aux), gradient).
     holomorphic : bool, default False
-        ``f`` is holomorphic: return f′ instead of refusing a complex value.
+        ``f`` is holomorphic: return f' instead of refusing a complex value.
 
     Returns
     -------
@@ -230,7 +232,8 @@ def paired(outs, given, what):
     """Two nests' leaves side by side, with the given ones checked against the others."""
     if not same_structure(outs, given):
         raise InvalidArgumentError(
-            given=f"{what} whose structure is that of {given!r:.60}", expected="the structure of the value it belongs to",
+            given=f"{what} whose structure is that of {given!r:.60}",
+            expected="the structure of the value it belongs to",
             remedy="use the same tuples, lists and dicts",
         )  # fmt: skip
     flat_outs, flat_given = leaves_of(outs), leaves_of(given)
@@ -288,7 +291,9 @@ def jacobian(f: Callable, argnums: int | Sequence[int] = 0, *, mode: str = "auto
     check_function(f)
     if mode not in ("auto", "forward", "reverse"):
         raise InvalidArgumentError(
-            given=f"mode={mode!r}", expected="'auto', 'forward' or 'reverse'", remedy="leave it out for 'auto'"
+            given=f"mode={mode!r}",
+            expected="'auto', 'forward' or 'reverse'",
+            remedy="leave it out for 'auto'",
         )
 
     @functools.wraps(f, updated=())
@@ -324,7 +329,7 @@ def forward_blocks(trace, out):
         for i in range(t._value.size):
             basis = np.zeros(t._value.shape, t._value.dtype)
             basis.flat[i] = 1
-            columns.append(trace.push([out], zeros[:k] + [basis] + zeros[k + 1 :])[0])
+            columns.append(trace.push([out], [*zeros[:k], basis, *zeros[k + 1 :]])[0])
         blocks.append(assembled(columns, -1, out._value.shape + t._value.shape, t._value.dtype))
     return blocks
 
@@ -381,9 +386,7 @@ def hessian(f: Callable, argnums: int | Sequence[int] = 0) -> Callable:
         positions, single = normalize(argnums, len(args))
         if single:
             return jacobian(grad(f, positions[0]), positions[0], mode="forward")(*args, **kwargs)
-        return tuple(
-            jacobian(grad(f, row), positions, mode="forward")(*args, **kwargs) for row in positions
-        )
+        return tuple(jacobian(grad(f, row), positions, mode="forward")(*args, **kwargs) for row in positions)
 
     return wrapped
 

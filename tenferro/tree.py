@@ -45,7 +45,9 @@ def register_container(cls: type, flatten: Callable, unflatten: Callable) -> Non
     """
     if not isinstance(cls, type) or cls in (tuple, list, dict) or cls in _registered:
         raise InvalidArgumentError(
-            given=f"{cls!r}", expected="a class that is not a container yet", remedy="register each class once"
+            given=f"{cls!r}",
+            expected="a class that is not a container yet",
+            remedy="register each class once",
         )
     _registered[cls] = (flatten, unflatten)
 

@@ -369,7 +369,7 @@ cdef class Product:
         cdef char scalar[16]
         cdef cnp.ndarray a, b, target
         if not cnp.PyArray_Check(out) or not is_product_type(cnp.PyArray_TYPE(<cnp.ndarray>out)):
-            raise TypeError(f"out must be an array of float32, float64, complex64 or complex128, not {out!r:.60}")
+            raise TypeError(f"out must be a float32, float64, complex64 or complex128 array, not {out!r:.60}")
         target = <cnp.ndarray>out
         type_num = cnp.PyArray_TYPE(target)
         if not cnp.PyArray_ISWRITEABLE(target):
@@ -399,7 +399,8 @@ cdef class Product:
             d = real_part_refused(d, type_num)
         a = <cnp.ndarray>g
         b = <cnp.ndarray>d
-        if not cnp.PyArray_ISBEHAVED(target) or not element_strides(target) or overlaps(target, a) or overlaps(target, b):
+        if (not cnp.PyArray_ISBEHAVED(target) or not element_strides(target) or overlaps(target, a)
+                or overlaps(target, b)):
             target += general_times(a, b, scale, conj)
             return True
         fill(target, a, b, scale, True, conj)

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as _np
 
-from .. import protocols as _protocols  # noqa: F401  (fills the registry)
 from ..primitive import functions as _functions
+from ..protocols import is_function as _is_function
 from ..recording import Tracked as _Tracked
 from ..tree import leaves_of as _leaves_of
 
@@ -52,14 +52,16 @@ def array(object: Any, dtype: Any = None, **kwargs: Any) -> Any:
 
 def asarray(a: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """`numpy.asarray`, of nested lists that hold tracked values too."""
-    if isinstance(a, _Tracked) or (isinstance(a, (list, tuple)) and any(isinstance(x, _Tracked) for x in _leaves_of(a))):
+    if isinstance(a, _Tracked) or (
+        isinstance(a, (list, tuple)) and any(isinstance(x, _Tracked) for x in _leaves_of(a))
+    ):
         return array(a, dtype)
     return _np.asarray(a, dtype=dtype, **kwargs)
 
 
 # vars() and not dir(): the latter's names include submodules that would be imported for nothing
 for _name, _original in list(vars(_np).items()):
-    if callable(_original) and _original.__hash__ is not None and _original in _functions:
+    if _is_function(_original):
         globals()[_name] = _dispatching(_original, _functions[_original])
 
 

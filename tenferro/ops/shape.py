@@ -162,7 +162,9 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
         axis = 0
     elif not arrays or any(s.ndim != shape_of[0].ndim or s.ndim == 0 for s in shape_of):
         np.concatenate(shape_of, axis)  # NumPy's own refusal
-    axis = normalize_axis_index(axis, len(arrays[0].shape) if hasattr(arrays[0], "shape") else shape_of[0].ndim)
+    axis = normalize_axis_index(
+        axis, len(arrays[0].shape) if hasattr(arrays[0], "shape") else shape_of[0].ndim
+    )
     joined = join(*arrays, axis=axis)
     if dtype is None or joined.dtype == dtype:
         return joined
