@@ -30,7 +30,8 @@ from .errors import (
 )
 from .grad_store import GradStore
 from .gradient import Gradients, GradientValue, ValueGuard
-from .runtime import CpuBackend, EagerRuntime, default_runtime, enable_grad, no_grad, tensor
+from .modes import enable_grad, no_grad
+from .runtime import CpuBackend, EagerRuntime, default_runtime, tensor
 from .tensor import Tensor, TensorRead
 from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .tree import register_container

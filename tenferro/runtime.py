@@ -21,9 +21,10 @@ from .errors import (
     UntrackedError,
 )
 from .gradient import Gradients, GradientValue
+from .modes import no_grad
 from .passes import new_pass
 from .sweep import push
-from .tape import Context, Slot, grad_mode, leaf
+from .tape import Context, Slot, leaf
 from .tensor import Tensor
 
 #: Above every transform's level: a pass at it records whatever depends on a tracked value.
@@ -65,50 +66,6 @@ class CpuBackend:
 
     def __repr__(self) -> str:
         return f"CpuBackend(threads={self.threads})"
-
-
-class no_grad:
-    """A context manager, and a decorator, under which this thread records nothing.
-
-    Examples
-    --------
-    >>> import tenferro as tn
-    >>> x = tn.tensor(2.0, requires_grad=True)
-    >>> with tn.no_grad():
-    ...     y = x * x
-    >>> y.requires_grad
-    False
-    """
-
-    __slots__ = ("before",)
-    to = False
-
-    def __init__(self) -> None:
-        self.before: list[bool] = []
-
-    def __enter__(self):
-        self.before.append(grad_mode.set(self.to))
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        grad_mode.set(self.before.pop())
-
-    def __call__(self, fn):
-        import functools
-
-        @functools.wraps(fn)
-        def wrapped(*args, **kwargs):
-            with type(self)():
-                return fn(*args, **kwargs)
-
-        return wrapped
-
-
-class enable_grad(no_grad):
-    """The opposite of `no_grad`, for a part of such a block."""
-
-    __slots__ = ()
-    to = True
 
 
 class EagerRuntime(Context):

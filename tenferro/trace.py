@@ -12,10 +12,10 @@ import numpy as np
 from ._kernels import layout
 from .dtypes import check_differentiable
 from .errors import InvalidArgumentError, NonScalarGradError, UnsupportedDTypeError
+from .modes import enable_grad
 from .passes import new_pass
 from .primitive import registry
 from .recording import Tracked, box
-from .runtime import enable_grad
 from .sweep import push
 from .tape import COPY_LIMIT, grad_mode, leaf, new_level
 from .tree import map_leaves
