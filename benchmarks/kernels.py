@@ -14,7 +14,7 @@ from .common import Repeated, normal, rng
 class Kernel(Repeated):
     """Contiguous operands ``g`` and ``d``, a result to add into, and one number ``c``."""
 
-    params = ([10, 1000, 1_000_000], ["float32", "float64", "complex128"])
+    params = ([10, 1000, 1_000_000], ["float64", "complex128"])
     param_names = ("n", "dtype")
 
     def setup(self, n, dtype):

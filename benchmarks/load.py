@@ -25,7 +25,7 @@ class Growing:
     def per_op(self, ops):
         """The fastest of a few: what the machine adds now and then is not the engine's."""
         best = float("inf")
-        for _ in range(3 if ops > 10_000 else 30_000 // ops):
+        for _ in range(max(1, 300_000 // (ops + 100))):
             start = time.perf_counter_ns()
             self.gradient(ops)
             best = min(best, time.perf_counter_ns() - start)

@@ -43,11 +43,12 @@ class ByHand(Peak):
 class Consumed:
     """A chain of 100 matrix products: how far the pass goes above what the forward kept.
 
-    A pass that frees saved values as it consumes them needs a few matrices more; one that keeps
-    them to its end needs about 100.  Counted by tracemalloc, which NumPy reports its arrays to.
+    A pass that frees saved values as it consumes them needs a few matrices more, whatever their
+    size; one that keeps them to its end needs about 100.  Small matrices are copied when they are
+    saved, large ones borrowed.  Counted by tracemalloc, which NumPy reports its arrays to.
     """
 
-    params = ([50, 1000],)
+    params = ([50, 300],)
     param_names = ("n",)
     unit = "matrices"
     depth = 100
@@ -81,7 +82,7 @@ class ConsumedByOne(Consumed):
 
 
 class ConsumedByAll(Consumed):
-    """All factors' gradients are asked for: 101 matrices, each in the place of a saved value that is gone."""
+    """All gradients are asked for: 101 matrices, each in the place of a saved value that is gone."""
 
     def track_over_forward(self, n):
         return self.over_forward(tuple(range(self.depth + 1)))

@@ -13,13 +13,13 @@ plain = Loop(np.multiply)
 
 
 class Operands(Repeated):
-    params = ([10, 1000, 100_000, 1_000_000, 10_000_000], ["float32", "float64"])
-    param_names = ("n", "dtype")
+    params = ([10, 1000, 100_000, 1_000_000, 10_000_000],)
+    param_names = ("n",)
 
-    def setup(self, n, dtype):
+    def setup(self, n):
         r = rng()
-        self.g, self.d = normal(r, n, dtype), normal(r, n, dtype)
-        self.out, self.scratch = np.zeros(n, dtype), np.zeros(n, dtype)
+        self.g, self.d = normal(r, n), normal(r, n)
+        self.out, self.scratch = np.zeros(n), np.zeros(n)
         self.calls_for(n)
 
     def strong_into(self):
@@ -31,24 +31,24 @@ class Operands(Repeated):
 
 
 class Strong(Operands):
-    def time_product(self, n, dtype):
+    def time_product(self, n):
         self.again(product.times, self.g, self.d)
 
 
 class Plain(Operands):
-    def time_product(self, n, dtype):
+    def time_product(self, n):
         self.again(plain.call2, self.g, self.d)
 
 
 class StrongInto(Operands):
-    def time_product(self, n, dtype):
+    def time_product(self, n):
         self.again(self.strong_into)
 
 
 class PlainInto(Operands):
     """Two passes over memory, as NumPy has no product that adds."""
 
-    def time_product(self, n, dtype):
+    def time_product(self, n):
         self.again(self.plain_into)
 
 
@@ -58,10 +58,10 @@ class Price(Operands):
     unit = "times the plain product"
     effort = Effort(warm_up=0.05, total=0.3)
 
-    def track_product(self, n, dtype):
+    def track_product(self, n):
         return ratios(
             alternate(lambda: plain.call2(self.g, self.d), lambda: product.times(self.g, self.d), self.effort)
         )["median"]
 
-    def track_product_into(self, n, dtype):
+    def track_product_into(self, n):
         return ratios(alternate(self.plain_into, self.strong_into, self.effort))["median"]

@@ -101,26 +101,22 @@ cdef class Loop:
 
     def __cinit__(self, ufunc):
         cdef cnp.ufunc u
-        cdef int i, k, place, nargs
+        cdef int i, place
         if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or ufunc.nin > 2:
             raise TypeError(f"a Loop takes a ufunc with one or two inputs and one output, not {ufunc!r:.60}")
         self.ufunc = u = ufunc
         for i in range(4):
             self.functions[i] = NULL
-        nargs = u.nargs
         # a generalised ufunc's loop also takes core dimensions: never called directly
         if ufunc.signature is not None:
             return
-        for i in range(u.ntypes):
-            place = slot(u.types[i * nargs])
-            if place < 0 or self.functions[place] != NULL:
+        # the types as Python has them ("dd->d"): the C field is not the same in all NumPy 2
+        for i, signature in enumerate(ufunc.types):
+            place = "dfDF".find(signature[0])
+            if place < 0 or self.functions[place] != NULL or set(signature) - {signature[0], "-", ">"}:
                 continue
-            for k in range(1, nargs):
-                if u.types[i * nargs + k] != u.types[i * nargs]:
-                    break
-            else:
-                self.functions[place] = <void *>u.functions[i]
-                self.data[place] = u.data[i] if u.data != NULL else NULL
+            self.functions[place] = <void *>u.functions[i]
+            self.data[place] = u.data[i] if u.data != NULL else NULL
 
     def __reduce__(self):
         return Loop, (self.ufunc,)
