@@ -114,8 +114,8 @@ def tangent(run, node, i, t):
 
 
 def params(node):
+    if node.prim.scatter:
+        return {"index": kept_value(node.params, node, "index")}  # it may be None: x[None]
     if node.params is None:
         return {}
-    if node.prim.scatter:
-        return {"index": kept_value(node.params, node, "index")}
     return {name: kept_value(value, node, name) for name, value in node.params.items()}
