@@ -14,8 +14,7 @@ import tenferro
 from .pairs import Effort, alternate, quartiles
 
 PACKAGE = Path(tenferro.__file__).parent
-#: what lies in an in-place build's folder and is not installed
-NOT_INSTALLED = {".c", ".pyx", ".pyc"}
+NOT_INSTALLED = {".c", ".pyx", ".pyc"}  # though they lie in the folder of an in-place build
 
 
 def import_in_new_process(statement: str) -> None:
@@ -26,11 +25,15 @@ def import_in_new_process(statement: str) -> None:
 
 def installed() -> dict[str, Path]:
     """The installed files by name: the distribution's, or the folder's where it is built in place."""
+    found: dict[str, Path] = {}
     try:
-        listed = importlib.metadata.files("tenferro") or []
+        distribution = importlib.metadata.distribution("tenferro")
     except importlib.metadata.PackageNotFoundError:
-        listed = []
-    found = {str(f): Path(str(f.locate())) for f in listed if f.suffix != ".pyc"}
+        pass
+    else:
+        if distribution.read_text("RECORD"):  # the metadata of a source folder lists sources instead
+            listed = distribution.files or []
+            found = {str(f): Path(str(f.locate())) for f in listed if f.suffix != ".pyc"}
     if not any(path.is_relative_to(PACKAGE) for path in found.values()):
         found = {
             str(path.relative_to(PACKAGE.parent)): path

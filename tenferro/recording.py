@@ -8,6 +8,9 @@ This module runs interpreted or compiled (`recording.pxd` has the types).
 
 from __future__ import annotations
 
+import copy
+import operator
+
 import numpy as np
 
 from . import passes, primitive
@@ -219,7 +222,9 @@ def apply(prim, args, params):
     if prim.partials is not None:
         made.like = new_like(ans.shape, ans.dtype)
     made.params = keep_params(params)
-    return box(ans, made, runtime)
+    t = box(ans, made, runtime)
+    t._borrowed = prim.view and borrowed[0]
+    return t
 
 
 def apply_one(prim, x, params):
@@ -245,7 +250,8 @@ def apply_one(prim, x, params):
         if prim.partials is not None:
             made.like = new_like(ans.shape, ans.dtype)
         t = box(ans, made, x._runtime)
-    t._borrowed = prim.view and x._borrowed
+    # a forward may give its operand back without being declared a view, as conjugate does a real one
+    t._borrowed = x._borrowed and (prim.view or np.may_share_memory(ans, x._value))
     return t
 
 
@@ -257,9 +263,13 @@ def as_ndarray(ans):
 def keep_params(params):
     """Parameters that later writes to the user's arrays do not change."""
     for value in params.values():
-        if isinstance(value, np.ndarray):
-            return {name: keep_value(value, True) for name, value in params.items()}
+        if isinstance(value, (np.ndarray, list)):
+            return {name: frozen_param(value) for name, value in params.items()}
     return params
+
+
+def frozen_param(value):
+    return copy.deepcopy(value) if isinstance(value, list) else keep_value(value, True)
 
 
 def keep_operands(prim, node, values, borrowed, ans):
@@ -322,7 +332,7 @@ def read(x, index):
         made.params = index
         made.like_first = like_of(x)
         return box(ans, made, x._runtime)
-    if type(index) is not slice:
+    if type(index) is not slice or not plain_slice(index):
         index = frozen_index(index)
     if x._runtime is not None and x._runtime.closed:
         check_open(x._runtime)
@@ -352,4 +362,21 @@ def frozen_index(index):
     if isinstance(index, list):
         reject_nested(index)
         return np.array(index, dtype=None if index else np.intp)
-    return index
+    if isinstance(index, slice):
+    X
+    if index is None or index is Ellipsis or isinstance(index, (int, np.generic)):
+        return index
+    # an integer or an array in the eyes of NumPy, whose values the object may change
+    return operator.index(index) if hasattr(index, "__index__") else np.array(index)
+
+
+def plain_slice(index):
+    """Whether a slice consists of Python integers, which nobody can change."""
+    for i in slice_parts(index):
+        if i is not None and type(i) is not int:
+            return False
+    return True
+
+
+def slice_parts(index):
+    return index.start, index.stop, index.step

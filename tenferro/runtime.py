@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from typing import Any
 
@@ -320,10 +321,13 @@ def owned_array(data):
 
 # ------------------------------------------------------------- retained gradients
 
+#: Held while a pass adds its gradients to what is retained: passes of several threads lose nothing.
+_retaining = threading.Lock()
+
 
 def slot_for(t):
     """A slot that a node's cotangent is retained in; the tensor's handle owns it."""
-    slot = Slot(t.id, t._value)
+    slot = Slot(t.id, t._value, t._runtime)
     t._node.slot = weakref.ref(slot)
     return slot
 
@@ -362,27 +366,28 @@ def retain(slot, runtime):
 
 def backward(t, seed, retain_graph):
     """`EagerTensor.backward`: a pass, then, with nothing left that can raise, its results."""
-    runtime = t._runtime
-    if runtime is None:
-        raise UntrackedError(op="backward")
-    runtime.check_open()
-    if t._node is None:
+    if t._runtime is not None:
+        t._runtime.check_open()
+    if t._node is None or t._node.level:
+        # a level above 0 depends on a transform's leaves alone, and they retain nothing
         raise UntrackedError(op="backward")
     if seed is None:
         one_element(t)
+    seed = check_seed(seed, t)
     run = new_pass(0, 0, False, not retain_graph, None)
-    found = run.pull([t._node], [check_seed(seed, t)])
-    ready = []
+    found = run.pull([t._node], [seed._value if hasattr(seed, "_node") else seed])
+    fresh = []
     for node, acc in found.items():
         slot = None if node.slot is None else node.slot()
-        if slot is None or acc.total is None:
-            continue
-        total = layout.dense(acc.total, slot.like, acc.owned)
-        ready.append((slot, total, total if slot.total is None else np.asarray(slot.total + total)))
-    for slot, _, total in ready:
-        slot.total = total
-        runtime.retained.add(slot)
-    return Gradients({slot.id: GradientValue(total, runtime) for slot, total, _ in ready})
+        if slot is not None and acc.total is not None:
+            fresh.append((slot, layout.dense(acc.total, slot.like, acc.owned)))
+    with _retaining:
+        sums = [g if slot.total is None else np.asarray(slot.total + g) for slot, g in fresh]
+        for (slot, _), total in zip(fresh, sums, strict=True):
+            slot.total = total
+            if slot.runtime is not None:
+                slot.runtime.retained.add(slot)
+    return Gradients({slot.id: GradientValue(g, slot.runtime) for slot, g in fresh})
 
 
 # ------------------------------------------------------------------------- checks

@@ -84,10 +84,11 @@ class Node:
             self.rest = None
         else:
             _waiting.append((self.first, self.second, self.rest))
-        _depth -= 1
-        if _depth == 0:
+        if _depth == 1:
+            # still counted: what these take down waits in turn, and does not come back to this loop
             while _waiting:
                 _waiting.pop()
+        _depth -= 1
 
     def parent(self, i):
         """The node of operand ``i``."""
@@ -131,10 +132,11 @@ class Slot:
     can read any more is not kept.  ``total`` is never written once it has been handed out.
     """
 
-    __slots__ = ("__weakref__", "id", "like", "total")
+    __slots__ = ("__weakref__", "id", "like", "runtime", "total")
 
-    def __init__(self, id, like):
+    def __init__(self, id, like, runtime):
         self.id = id
+        self.runtime = runtime
         self.like = like  # the tensor's own array, for its dtype and memory order
         self.total = None
 
@@ -196,7 +198,8 @@ def keep_value(value, borrowed):
     if borrowed and isinstance(value, ndarray):
         if value.nbytes <= COPY_LIMIT:
             return value.copy(order="K")
-        return Guarded(value, fingerprint.of(value))
+        # a view: the user may still assign to the shape, strides or dtype of theirs
+        return Guarded(value.view(), fingerprint.of(value))
     return value
 
 

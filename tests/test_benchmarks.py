@@ -101,6 +101,14 @@ def test_growth_sees_a_leak():
     assert leak.growth(10_000) > 10_000 * 4 / 2
 
 
+def test_the_size_is_that_of_what_is_installed():
+    installed = importlib.import_module("benchmarks.package").installed()
+    suffixes = {path.suffix for path in installed.values()}
+    assert {".py", ".pxd"} <= suffixes
+    assert suffixes & {".so", ".pyd"}
+    assert not suffixes & {".c", ".pyx", ".pyc"}
+
+
 def test_asv_finds_what_its_configuration_names():
     config = json.loads((FOLDER / "asv.conf.json").read_text())
     assert (FOLDER / config["repo"] / "pyproject.toml").is_file()
