@@ -74,7 +74,7 @@ def measure(name: str, label: str, quick: bool, keep: bool) -> dict:
     except NotImplementedError as error:
         op = getattr(error, "op", None)  # NoRuleError says which function it met
         return {"na": f"no rule: {op}" if op else str(error)}
-    error = case.check(result, baseline())
+    worst = case.check(result, baseline())
     del result
 
     start, busy, own = clock(), busy_seconds(), time.process_time()
@@ -87,7 +87,7 @@ def measure(name: str, label: str, quick: bool, keep: bool) -> dict:
         "time": quartiles([seconds for _, seconds in pairs]),
         "pairs": len(pairs),
         "first": first,
-        "error": error,
+        "error": worst,
         "others": max(0.0, others / wall),
     }
 
@@ -241,6 +241,17 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def saved(path: str) -> dict:
+    """The results that --out wrote to a file."""
+    try:
+        found = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"compare.py: {path}: {error}; --report takes files that --out has written")
+    if not isinstance(found, dict) or "pairs" not in found:
+        sys.exit(f"compare.py: {path} holds no results; --report takes files that --out has written")
+    return found
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command; 1 if a pair failed."""
     options = arguments().parse_args(argv)
@@ -249,13 +260,7 @@ def main(argv: list[str] | None = None) -> int:
         print(json.dumps(WORK[work](*args)))
         return 0
     if options.report:
-        try:
-            runs = [json.loads(Path(path).read_text()) for path in options.report]
-            report.report(runs)
-        except (OSError, ValueError, KeyError) as error:
-            sys.exit(
-                f"compare.py: {type(error).__name__}: {error}; --report takes files that --out has written"
-            )
+        report.report([saved(path) for path in options.report])
         return 0
     result = run(options)
     if options.report is not None:

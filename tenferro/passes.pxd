@@ -63,7 +63,7 @@ cdef class Pass:
     cpdef object saved(self, Node node, int place)
     @cython.locals(args=list, kind=cython.int, j=cython.int, i=cython.int)
     cpdef object call_rule(self, Rule rule, Node node, object g, object wanted)
-    @cython.locals(prim=Primitive, p=Node, wanted=list, i=cython.int)
+    @cython.locals(prim=Primitive, p=Node, wanted=list, targets=list, i=cython.int)
     cdef object pull_rules(self, Node node, Acc acc)
     @cython.locals(target=Acc, like=Like)
     cdef object pull_scatter(self, Node node, Acc acc)

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ._kernels import accumulate, layout, product
-from .errors import NoRuleError, RuntimeStateError, ShapeMismatchError
+from ._kernels import TensorRead, accumulate, layout, product
+from .errors import NoRuleError, ShapeMismatchError
 from .primitive import ALL_LIKES, GIVEN, LIKE, PARAM, VALUE, WANTED, Factor, registry
-from .tape import Guarded, kept_value, release
+from .tape import Guarded, freed_error, hush, kept_value, loud, plain_copy, release
 
 #: How to make a tracked value of an array and a node; `recording` fills it in.
 box: Any = None
@@ -82,6 +82,13 @@ def fit(value, like):
     if value.dtype != like.dtype:
         value = registry["cast"](value, dtype=like.dtype)
     return value
+
+
+def twin(t):
+    """Another handle on a tracked value: its holder may rebind it (``t += v``), which is theirs alone."""
+    other = box(t._value, t._node, t._runtime)
+    other._borrowed = t._borrowed
+    return other
 
 
 def new_pass(level, floor, record, consume, wanted):
@@ -148,11 +155,7 @@ class Pass:
             acc = self.acc_of(node)
             if acc is None:
                 if node.freed:
-                    raise RuntimeStateError(
-                        given="a graph whose saved values were freed by an earlier pass",
-                        expected="a live graph",
-                        remedy="pass retain_graph=True to the earlier backward(), or compute it again",
-                    )
+                    raise freed_error()
                 acc = self.new_acc(node)
                 if not node.count:
                     acc.placed = True
@@ -219,9 +222,10 @@ class Pass:
                     node.acc = None
             self.resident = False
             yield_claim()
-        if self.quiet is not None:
-            self.quiet.__exit__(None, None, None)
-            self.quiet = None
+        quiet = self.quiet
+        self.quiet = None
+        if quiet is not None:
+            loud(quiet)
 
     def step(self, node):
         """Spend one node's finished cotangent on its parents."""
@@ -232,9 +236,14 @@ class Pass:
             if node.hooks is not None:
                 self.run_hooks(node, acc)
             if node.prim is None or node.slot is not None or (self.record and node in self.wanted):
+                if self.record and not isinstance(acc.total, np.ndarray):
+                    acc.total = twin(acc.total)
                 self.results[node] = acc
                 if node.count:
                     acc.owned = False
+            if node.freed:
+                # in the middle of this pass: by one in a hook, or in another thread
+                raise freed_error()
             if node.prim is None:
                 # a leaf; one that stands for a value of an enclosing level hands it on
                 if node.count and self.useful(node.first):
@@ -249,6 +258,9 @@ class Pass:
                 self.add(self.acc_of(node.first), layout.stretch(acc.total, like.shape), False)
             else:
                 self.pull_rules(node, acc)
+            if node.freed:
+                # by another thread, while a rule ran
+                raise freed_error()
         if self.consume and node.prim is not None:
             release(node)
 
@@ -385,8 +397,7 @@ class Pass:
     def call_rule(self, rule, node, g, wanted):
         if self.quiet is None and not node.prim.linear:
             # a local derivative may well be infinite; strong zero or the user sees to it
-            self.quiet = np.errstate(all="ignore")
-            self.quiet.__enter__()
+            self.quiet = hush()
         args = []
         for j in range(len(rule.names)):
             kind = rule.kinds[j]
@@ -411,13 +422,15 @@ class Pass:
         """Run the VJP rules of an operation that is not elementwise."""
         prim = node.prim
         wanted = []
+        targets = []
         for i in range(node.count):
             p = node.parent(i)
             wanted.append(p is not None and self.useful(p))
+            targets.append(self.acc_of(p) if wanted[i] else None)
         if prim.vjp_all is not None:
             values = self.call_rule(prim.vjp_all, node, acc.total, wanted)
-        for i in range(node.count):
-            if not wanted[i]:
+        for i in range(len(targets)):
+            if targets[i] is None:
                 continue
             if prim.vjp_all is not None:
                 value = values[i]
@@ -434,12 +447,12 @@ class Pass:
                     given=value.shape, expected=node.like_of(i).shape, op=prim.name, argument=i,
                     remedy="its VJP rule has to return a cotangent of the operand's shape",
                 )  # fmt: skip
-            self.add(self.acc_of(node.parent(i)), fit(value, node.like_of(i)), False)
+            self.add(targets[i], fit(value, node.like_of(i)), False)
 
     def pull_scatter(self, node, acc):
         """An indexed read: its cotangent goes to those places of the parent's, and nowhere else."""
-        index = kept_value(node.params, node, "index")
         target = self.acc_of(node.first)
+        index = kept_value(node.params, node, "index")
         like = node.like_first
         if self.record:
             if target.scattered is None:
@@ -469,15 +482,14 @@ class Pass:
 
     def run_hooks(self, node, acc):
         for hook in list(node.hooks):
+            # neither what a hook gets nor what it returns stays the cotangent itself: it may write both
             before = acc.total
-            if isinstance(before, np.ndarray):
-                before = before.view()
-                before.flags.writeable = False
+            before = TensorRead(before).view() if isinstance(before, np.ndarray) else twin(before)
             after = hook(before)
             acc.owned = False
             if after is None:
                 continue
-            after = as_array(after)
+            after = twin(after) if self.record and hasattr(after, "_node") else plain_copy(after)
             if after.shape != before.shape:
                 raise ShapeMismatchError(
                     given=after.shape, expected=before.shape, op="hook",

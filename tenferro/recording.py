@@ -363,7 +363,7 @@ def frozen_index(index):
         reject_nested(index)
         return np.array(index, dtype=None if index else np.intp)
     if isinstance(index, slice):
-    X
+        return slice(*[None if i is None else operator.index(i) for i in slice_parts(index)])
     if index is None or index is Ellipsis or isinstance(index, (int, np.generic)):
         return index
     # an integer or an array in the eyes of NumPy, whose values the object may change

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from .errors import NoRuleError
-from .passes import as_array, as_dtype
+from .passes import as_array, as_dtype, twin
 from .primitive import Factor, registry
-from .tape import kept_value
+from .tape import freed_error, kept_value
 
 
 def push(run, outs, tangents):
@@ -47,13 +47,17 @@ def sweep(run, outs, tangents):
         if node in run.wanted:
             continue
         tangents[node] = step(run, node, tangents)
+        if node.freed:
+            # in the middle of this sweep, by another thread
+            raise freed_error()
         for i in range(node.count):
             p = node.parent(i)
             if p in run.marks:
                 uses[p] -= 1
                 if not uses[p] and p not in run.wanted:
                     del tangents[p]
-    return [tangents.get(node) for node in outs]
+    found = [tangents.get(node) for node in outs]
+    return [twin(t) if hasattr(t, "_node") else t for t in found]
 
 
 def step(run, node, tangents):

@@ -10,6 +10,7 @@ This module runs interpreted or compiled (`tape.pxd` has the types); both give t
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from types import FunctionType
@@ -17,7 +18,7 @@ from types import FunctionType
 import numpy as np
 
 from ._kernels import fingerprint
-from .errors import MutatedError
+from .errors import MutatedError, RuntimeStateError, TracedConversionError
 
 #: Arrays up to this many bytes are copied when they are kept; larger ones are fingerprinted.  In the
 #: caches one copy is cheaper than two fingerprints, out of them it is dearer.
@@ -210,6 +211,43 @@ def kept_value(kept, node, place):
             raise MutatedError(op=node.prim.name, argument=place, shape=kept.array.shape)
         return kept.array
     return kept
+
+
+def plain_copy(g):
+    """What a hook returned, for a pass that is not itself differentiated."""
+    if not hasattr(g, "_node"):
+        return np.array(g)
+    if g._node is None:
+        return g._value
+    raise TracedConversionError(
+        given="a tracked value from a hook", expected="a plain gradient", op="backward pass",
+        remedy="compute with t.numpy(), or return it in a pass that is itself differentiated (runtime.grad)",
+    )  # fmt: skip
+
+
+def freed_error():
+    """For a pass that meets a released node."""
+    return RuntimeStateError(
+        given="a graph whose saved values were freed by another pass", expected="a live graph",
+        remedy="pass retain_graph=True to the other backward(), or compute it again",
+    )  # fmt: skip
+
+
+def hush():
+    """Let NumPy warn of nothing until `loud`."""
+    quiet = np.errstate(all="ignore")
+    quiet.__enter__()
+    return quiet
+
+
+def loud(quiet):
+    """Leave what `hush` entered, also where an interrupt arrives in NumPy's own code for it."""
+    try:
+        quiet.__exit__(None, None, None)
+    except BaseException:
+        with contextlib.suppress(RuntimeError):  # "used already": it was left
+            quiet.__exit__(None, None, None)
+        raise
 
 
 def release(node):

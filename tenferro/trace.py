@@ -121,7 +121,7 @@ class Trace:
         found = run.pull(nodes, seeds)
         results = []
         for t in self.leaves:
-            results.append(self.gradient(t, found.get(t._node)))
+            results.append(self.gradient(t, found.pop(t._node, None)))
         return results
 
     def gradient(self, t, acc):
