@@ -24,6 +24,7 @@ cdef void yield_claim()
 cpdef Pass new_pass(long level, long floor, bint record, bint consume, object wanted)
 cpdef object fit(object value, Like like)
 cpdef object as_array(object value)
+cpdef object twin(object t)
 
 cdef class Pass:
     cdef public long level

@@ -1,6 +1,6 @@
 cimport cython
 
-from tenferro.passes cimport Pass, as_array
+from tenferro.passes cimport Pass, as_array, twin
 from tenferro.primitive cimport Factor, Like, Primitive, Rule
 from tenferro.tape cimport Node, kept_value
 

@@ -14,7 +14,7 @@ cdef class Trace:
     cdef public object aux
     cdef public object out
     cpdef Trace run(self, object f, tuple args, dict kwargs, object argnums, bint has_aux)
-    @cython.locals(t=Tracked)
+    @cython.locals(t=Tracked, handle=Tracked)
     cpdef Tracked lift_leaf(self, object x, object k)
     @cython.locals(t=Tracked)
     cpdef bint depends(self, object out)

@@ -62,7 +62,8 @@ class Trace:
     def lift_leaf(self, x, k):
         if type(x) is ndarray and layout.differentiable(x):
             if x.nbytes > COPY_LIMIT:
-                t = box(x, leaf(self.level, None))
+                # a view: the user may still assign to the shape, strides or dtype of theirs
+                t = box(x.view(), leaf(self.level, None))
                 t._borrowed = True
             else:
                 t = box(layout.copy(x), leaf(self.level, None))
@@ -76,7 +77,10 @@ class Trace:
             t = box(value, leaf(self.level, None))
             t._borrowed = borrowed
         self.leaves.append(t)
-        return t
+        # another handle, as the function may rebind the one that it gets (``x += 1``)
+        handle = box(t._value, t._node, t._runtime)
+        handle._borrowed = t._borrowed
+        return handle
 
     def depends(self, out):
         """Whether an output depends on this level's leaves."""
@@ -91,10 +95,13 @@ class Trace:
             return out
         t = out
         if t._node is None:
-            return layout.scalar(t._value) if t._runtime is None else t
-        if t._node.level < self.level:
+            if t._runtime is not None:
+                return t
+        elif t._node.level < self.level:
             return t
-        return layout.scalar(t._value)
+        # a copy: what is recorded outside of this level may keep the array, and the caller may write it
+        value = t._value
+        return layout.copy(value) if value.ndim else layout.scalar(value)
 
     def records(self, out, start):
         """Whether a pass from ``out``, started with a cotangent or tangent, must be recorded."""
@@ -154,7 +161,7 @@ def primal(x, k):
         value = np.asarray(x)
         check_differentiable(value.dtype, argument=f"argument {k}")
         if value.nbytes > COPY_LIMIT and value.dtype.isnative:
-            return value, True
+            return value.view(), True
         return value.astype(value.dtype.newbyteorder("="), order="K"), False
     if isinstance(x, (bool, np.bool_)):
         raise UnsupportedDTypeError(dtype=np.dtype(bool), argument=f"argument {k}")

@@ -14,6 +14,7 @@ import numpy as np
 
 from ._kernels import layout
 from .errors import DTypeMismatchError, InvalidArgumentError, ShapeMismatchError
+from .passes import twin
 from .primitive import functions
 from .recording import Tracked
 from .trace import Trace, conjugated, normalize, structured, value_and_gradient
@@ -150,9 +151,10 @@ def vjp(f: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """
     check_function(f)
     trace = Trace().run(f, tuple(primals), {}, range(len(primals)), has_aux)
-    # the graph stays: what it keeps must not be the caller's to write
-    value = map_leaves(private, map_leaves(trace.outside, trace.out))
-    aux = map_leaves(private, trace.aux)
+    value = map_leaves(trace.outside, trace.out)
+    aux = trace.aux
+    # the function may have kept its handles, and rebind them before the pullback is called
+    trace.out = map_leaves(own_handle, trace.out)
 
     def pullback(cotangent):
         outs, seeds = paired(trace.out, cotangent, "the cotangent")
@@ -166,8 +168,8 @@ def vjp(f: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     return (value, pullback, aux) if has_aux else (value, pullback)
 
 
-def private(value):
-    return value.copy() if isinstance(value, np.ndarray) else value
+def own_handle(out):
+    return twin(out) if isinstance(out, Tracked) else out
 
 
 def jvp(f: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple:
