@@ -55,6 +55,7 @@ cdef class Pass:
     @cython.locals(acc=Acc)
     cdef Acc take(self, Node node)
     cpdef object finish(self)
+    cdef object report_errors(self)
     cdef object add(self, Acc acc, object value, bint owned)
     @cython.locals(prim=Primitive, lent=Acc, target=Acc, p=Node, i=cython.int, scale=cython.double, factor=Factor)
     cdef object pull_elementwise(self, Node node, Acc acc)

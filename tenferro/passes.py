@@ -18,7 +18,7 @@ import numpy as np
 from ._kernels import TensorRead, accumulate, layout, product
 from .errors import NoRuleError, ShapeMismatchError
 from .primitive import ALL_LIKES, GIVEN, LIKE, PARAM, VALUE, WANTED, Factor, registry
-from .tape import Guarded, freed_error, hush, kept_value, loud, plain_copy, release
+from .tape import QUIET, Guarded, error_state, freed_error, kept_value, plain_copy, release
 
 #: How to make a tracked value of an array and a node; `recording` fills it in.
 box: Any = None
@@ -217,15 +217,17 @@ class Pass:
     def finish(self):
         """Leave the nodes as they were, also where a rule raised in the middle."""
         if self.resident:
-            if self.stack or self.pending:
-                for node in self.stack + self.pending:
-                    node.acc = None
+            for node in self.stack + self.pending:
+                node.acc = None
             self.resident = False
             yield_claim()
-        quiet = self.quiet
-        self.quiet = None
-        if quiet is not None:
-            loud(quiet)
+        self.report_errors()
+
+    def report_errors(self):
+        """Let NumPy warn as the caller has it, after `call_rule` silenced it."""
+        if self.quiet is not None:
+            error_state.set(self.quiet)
+            self.quiet = None
 
     def step(self, node):
         """Spend one node's finished cotangent on its parents."""
@@ -259,7 +261,6 @@ class Pass:
             else:
                 self.pull_rules(node, acc)
             if node.freed:
-                # by another thread, while a rule ran
                 raise freed_error()
         if self.consume and node.prim is not None:
             release(node)
@@ -397,7 +398,8 @@ class Pass:
     def call_rule(self, rule, node, g, wanted):
         if self.quiet is None and not node.prim.linear:
             # a local derivative may well be infinite; strong zero or the user sees to it
-            self.quiet = hush()
+            self.quiet = error_state.get()
+            error_state.set(QUIET)
         args = []
         for j in range(len(rule.names)):
             kind = rule.kinds[j]
@@ -421,12 +423,11 @@ class Pass:
     def pull_rules(self, node, acc):
         """Run the VJP rules of an operation that is not elementwise."""
         prim = node.prim
-        wanted = []
         targets = []
         for i in range(node.count):
             p = node.parent(i)
-            wanted.append(p is not None and self.useful(p))
-            targets.append(self.acc_of(p) if wanted[i] else None)
+            targets.append(None if p is None or not self.useful(p) else self.acc_of(p))
+        wanted = [target is not None for target in targets]
         if prim.vjp_all is not None:
             values = self.call_rule(prim.vjp_all, node, acc.total, wanted)
         for i in range(len(targets)):
@@ -481,6 +482,7 @@ class Pass:
         )
 
     def run_hooks(self, node, acc):
+        self.report_errors()
         for hook in list(node.hooks):
             # neither what a hook gets nor what it returns stays the cotangent itself: it may write both
             before = acc.total

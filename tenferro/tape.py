@@ -10,10 +10,10 @@ This module runs interpreted or compiled (`tape.pxd` has the types); both give t
 
 from __future__ import annotations
 
-import contextlib
+import contextvars
 import itertools
 import threading
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 
 import numpy as np
 
@@ -31,6 +31,25 @@ ndarray = np.ndarray
 
 _EMPTY = ("acc", "ans", "hooks", "kept_first", "kept_rest", "kept_second", "like", "like_first", "like_rest",
           "like_second", "params", "rest", "slot")  # fmt: skip
+
+
+def find_error_state():
+    """NumPy's context variable for floating-point errors, and its value under which none is reported.
+
+    `numpy.errstate` is Python code, in which an interrupt could arrive and leave the thread silenced;
+    `set` of the variable is one call.
+    """
+    before = contextvars.copy_context()
+    with np.errstate(all="ignore"):
+        quiet = contextvars.copy_context()
+    changed = [var for var in quiet if before.get(var) is not quiet[var]]
+    if len(changed) == 1:
+        return changed[0], quiet[changed[0]]
+    every = SimpleNamespace(get=np.geterr, set=lambda state: np.seterr(**state))
+    return every, dict.fromkeys(np.geterr(), "ignore")
+
+
+error_state, QUIET = find_error_state()
 _next_level = itertools.count(1).__next__
 
 
@@ -231,23 +250,6 @@ def freed_error():
         given="a graph whose saved values were freed by another pass", expected="a live graph",
         remedy="pass retain_graph=True to the other backward(), or compute it again",
     )  # fmt: skip
-
-
-def hush():
-    """Let NumPy warn of nothing until `loud`."""
-    quiet = np.errstate(all="ignore")
-    quiet.__enter__()
-    return quiet
-
-
-def loud(quiet):
-    """Leave what `hush` entered, also where an interrupt arrives in NumPy's own code for it."""
-    try:
-        quiet.__exit__(None, None, None)
-    except BaseException:
-        with contextlib.suppress(RuntimeError):  # "used already": it was left
-            quiet.__exit__(None, None, None)
-        raise
 
 
 def release(node):
